@@ -226,9 +226,9 @@ ERRORS = {
     "bad selection for all": (("--select", "5", "--select-by", "luck"), "measure is 'luck'"),
     "one system": (
         ("--system", "nb"),
-        "only 'nb' was given; a comparison needs two: give --system twice or more, or none for every system",
+        "only 'nb' was given; a comparison needs two: give --system or --rule twice or more, or none for every system",
     ),
-    "one model": (("--model", "out"), "only 'out' was given; a comparison needs two: give --model twice or more"),
+    "one model": (("--model", "out"), "only 'out' was given; a comparison needs two: give --model or --rule twice or more"),
     "the same system twice": (("--system", "nb", "--system", "nb"), "--system nb was given twice; give other parameters"),
     "unknown system": (("--system", "nb", "--system", "hr-svn"), "system 'hr-svn' is unknown"),
     "a suggestion": (("--system", "nb", "--system", "hr-svn"), "Did you mean 'hr-svm'"),
@@ -402,3 +402,52 @@ def test_there_are_letters_for_any_number_of_systems():
     assert letters[:2] == ["A", "B"]
     assert letters[26] == "A2"
     assert len(set(letters)) == 80
+
+
+# ---- rules --------------------------------------------------------------------------------------------------------------
+
+
+def test_every_system_is_compared_with_every_rule(capsys, tickets, tmp_path):
+    (tmp_path / "costs.csv").write_text("node,cost\nTV,3\n")
+    rules = (
+        "--rule",
+        "top-down",
+        "--rule",
+        "minimize-h-loss:costs=uniform",
+        "--rule",
+        f"minimize-h-loss:costs={tmp_path}/costs.csv",
+    )
+    code, out, err = ramify(capsys, "compare", tickets, "--system", "b-svm", "--system", "h-svm", *rules, *FEW, "--json")
+    assert code == 0, err
+    names = [each["name"] for each in json.loads(out)["systems"]]
+    assert names == [f"{one} + {rule}" for one in ("b-svm", "h-svm") for rule in rules[1::2]]
+    assert "costs: 1 of 6 nodes are named; the others have 1." in err
+
+
+def test_one_rule_for_all_systems_takes_parameters_and_models_take_rules(capsys, tickets, tmp_path):
+    isotonic = ("--rule", "isotonic", "--rule-param", "penalty=1", "--rule-param", "at_least_one=true")
+    code, out, err = ramify(capsys, "compare", tickets, *BOTH, *isotonic, *FEW)
+    assert code == 0, err
+    assert "A  nb + isotonic" in out
+    assert ramify(capsys, "train", tickets, "--system", "svm", "--model", tmp_path / "m", "--holdout", 0)[0] == 0
+    rules = ("--rule", "best", "--rule", "isotonic:penalty=1,at_least_one=true")
+    code, out, err = ramify(capsys, "compare", tickets, "--model", tmp_path / "m", *rules, "--resamples", 20)
+    assert code == 0, err
+    assert f"B  {tmp_path / 'm'} + isotonic" in out.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--system", "nb", "--rule", "best"), "only 'nb' was given; a comparison needs two: give --system or --rule twice"),
+        (("--system", "nb", "--rule", "best", "--rule", "best"), "--rule best was given twice"),
+        ((*BOTH, "--rule", "bast"), "Did you mean 'best'?"),
+        ((*BOTH, "--rule", "best:penalty=3"), "'penalty' is not a parameter of rule 'best'"),
+        ((*BOTH, "--rule-param", "penalty=3"), "name the rule with --rule"),
+        ((*BOTH, "--rule", "minimize-h-loss:costs=none.csv"), "none.csv: cannot be read"),
+    ],
+)
+def test_rules_that_cannot_be_compared_are_refused(capsys, tickets, given, message):
+    code, _, err = ramify(capsys, "compare", tickets, *given, *FEW)
+    assert code == 2
+    assert message in err

@@ -275,3 +275,22 @@ def test_impossible_nodes_and_missing_roots_are_read_from_a_table_of_scores(caps
     rows = rows_of(out)
     assert [row["predicted"] for row in rows] == ["b", "b", ""]
     assert "not a finite number" in rows[2]["problem"]
+
+
+def test_costs_come_from_a_file_and_the_h_loss_is_reported_with_them_too(capsys, tickets, tmp_path):
+    (tmp_path / "costs.json").write_text('{"TV": 4, "Late": 0.5}')
+    costs = f"costs={tmp_path / 'costs.json'}"
+    rule = ("--rule", "minimize-h-loss", "--rule-param", costs)
+    code, _, err = ramify(capsys, "train", tickets, "--system", "b-svm", "--model", tmp_path / "m", "--holdout", 0, *rule)
+    assert code == 0, err
+    assert "costs: 2 of 6 nodes are named; the others have 1." in err
+    code, out, err = ramify(capsys, "evaluate", tmp_path / "m", tickets, "--costs", tmp_path / "costs.json", "--json")
+    assert code == 0, err
+    figures = json.loads(out)["figures"]
+    assert {"h_loss", "h_loss_siblings", "h_loss_own_costs"} <= set(figures)
+    _, again, _ = ramify(capsys, "evaluate", tmp_path / "m", tickets, "--costs", '{"TV": 4, "Late": 0.5}', "--json")
+    assert json.loads(again)["figures"] == figures
+    _, out, _ = ramify(capsys, "evaluate", tmp_path / "m", tickets, "--costs", tmp_path / "costs.json")
+    assert "H-loss, own costs" in out
+    assert "Did you mean" in refused(capsys, "evaluate", tmp_path / "m", tickets, "--costs", '{"Lat": 1}')
+    assert "costs are 'many'" in refused(capsys, "evaluate", tmp_path / "m", tickets, "--costs", "many")

@@ -13,8 +13,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from ramify import load
+from ramify.classifier import make_rule
 from ramify.data import load_electronics
 from ramify.errors import ModelError
+from ramify.metrics import h_loss
 from ramify.server.app import make_app
 from ramify.server.keys import add_key
 from ramify.server.services import Services
@@ -109,6 +111,26 @@ def test_options_are_respected(client):
     assert sure["problem"] is None
 
 
+def test_a_request_may_name_another_rule(client, classifier):
+    texts = load_electronics().test.documents[:50]
+    asked = {"isotonic": {"penalty": {"Orders & delivery": 2, "Returns & warranty": 1e9}, "weights": {"Orders & delivery": 3}}}
+    asked |= {"minimize-h-loss": {"costs": {"Orders & delivery": 3.5}}, "top-down": {"threshold": -0.2}, "rcut": {"k": 3}}
+    for rule, params in asked.items():
+        body = {"texts": texts, "rule": rule, "rule_params": params}
+        results = client.post("/v1/classify", json=body).json()["results"]
+        own = classifier.redecided(make_rule(rule, params))
+        expected = [set(labels) for labels in own.taxonomy_.decode(own.predict_matrix(texts))]
+        names = [{own.taxonomy_.names[own.taxonomy_.index(label["label"])] for label in r["labels"]} for r in results]
+        assert names == expected, rule
+        rows = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+        query = {"rule": rule, "rule_params": json.dumps(params)}
+        lines = client.post("/v1/batch", params=query, content=rows.encode(), headers=NDJSON).text.splitlines()
+        assert [{label["label"] for label in json.loads(line)["labels"]} for line in lines] == [
+            {label["label"] for label in r["labels"]} for r in results
+        ]
+    assert client.post("/v1/classify", json={"texts": texts}).json()["results"] != results
+
+
 def test_empty_texts_have_a_problem_and_no_label(client):
     results = client.post("/v1/classify", json={"texts": ["", "  \n", PARCEL]}).json()["results"]
     assert [result["problem"] for result in results] == ["the text is empty", "the text is empty", None]
@@ -135,6 +157,15 @@ def test_empty_texts_have_a_problem_and_no_label(client):
         ({"text": "a", "model": "x" * 65}, 422, "misfit"),
         (["a"], 422, "misfit"),
         (5, 422, "misfit"),
+        ({"text": "a", "rule": "bast"}, 422, "rule"),
+        ({"text": "a", "rule": 5}, 422, "misfit"),
+        ({"text": "a", "rule_params": {"penalty": 1}}, 422, "misfit"),
+        ({"text": "a", "rule": "best", "rule_params": {"penalty": 1}}, 422, "rule"),
+        ({"text": "a", "rule": "isotonic"}, 422, "rule"),  # is to be fitted
+        ({"text": "a", "rule": "scut"}, 422, "rule"),
+        ({"text": "a", "rule": "isotonic", "rule_params": {"penalty": 1, "levels": None}}, 422, "rule"),
+        ({"text": "a", "rule": "minimize-h-loss", "rule_params": {"costs": {"nowhere": 1}}}, 422, "rule"),
+        ({"text": "a", "rule": "minimize-h-loss", "rule_params": {"costs": {"Returns & warranty": "x"}}}, 422, "rule"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(client, body, status, code):
@@ -392,6 +423,29 @@ def test_a_table_is_evaluated_as_by_the_command_line(client, classifier):
     for error in made["errors"]:
         assert error["text"] == shop.test.documents[error["line"] - 1]
         assert error["true"] != [label["label"] for label in error["predicted"]]
+
+
+def test_a_table_is_evaluated_with_a_rule_and_costs(client, classifier):
+    shop = load_electronics()
+    pairs = list(zip(shop.test.documents, shop.test.labels, strict=True))[:100]
+    rows = "".join(json.dumps({"text": text, "label": labels}) + "\n" for text, labels in pairs)
+    costs, params = {"Orders & delivery": 3.0}, {"costs": {"Orders & delivery": 3.0}}
+    query = {"rule": "minimize-h-loss", "rule_params": json.dumps(params), "costs": json.dumps(costs)}
+    figures = client.post("/v1/evaluate", params=query, content=rows.encode(), headers=NDJSON).json()["report"]["figures"]
+    Y = classifier.redecided(make_rule("minimize-h-loss", params)).predict_matrix([text for text, _ in pairs])
+    T = classifier.taxonomy_.encode([labels for _, labels in pairs])
+    assert figures["h_loss_own_costs"] == pytest.approx(h_loss(T, Y, classifier.taxonomy_, costs))
+    assert figures["h_loss"] == pytest.approx(h_loss(T, Y, classifier.taxonomy_))
+    for wrong, code in (
+        ({"costs": '{"nowhere": 1}'}, "table"),
+        ({"costs": "[1]"}, "costs"),
+        ({"costs": "{" * 10_000}, "costs"),
+        ({"rule_params": '{"penalty": 1}'}, "rule"),
+        ({"rule": "best", "rule_params": "[5]"}, "rule-params"),
+        ({"rule": "scut"}, "rule"),
+    ):
+        message = refused(client.post("/v1/evaluate", params=wrong, content=rows.encode(), headers=NDJSON), 422, code)
+        assert "--" not in message
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def compare(
         known, columns = first.taxonomy_, first.figures_.get("columns")
     else:
         _refuse_few("system", system or [ALL], rule)
-        classifiers = _new_systems(system or [ALL], rules, wanted)
+        classifiers = _new_systems(system or [ALL], wanted, rules)
     is_label = None if known is None else known.__contains__
     with progress_shown(cluster):
         corpus = reading.read(data, is_label, like=columns)
@@ -130,14 +130,20 @@ Rules = dict[str | None, Any]  # by what was given; None: the rule of each syste
 
 
 def _rules(given: Sequence[str] | None, params: list[str] | None) -> Rules:
-    return {each: options.parse_rule(each, params) for each in given or [None]}
+    if not given:
+        return {None: options.parse_rule(None, params)}
+    return {each: options.parse_rule(each, params) for each in given}
 
 
 def _name(system: str, rule: str | None) -> str:
     return system if rule is None else f"{system} + {rule}"
 
 
-def _new_systems(given: Sequence[str], rules: Rules, wanted: workflows.TrainOptions) -> dict[str, ramify.TextClassifier]:
+def _new_systems(
+    given: Sequence[str],
+    wanted: workflows.TrainOptions,
+    rules: Rules = {None: None},  # noqa: B006 - not changed
+) -> dict[str, ramify.TextClassifier]:
     from ramify.systems import SYSTEMS
 
     made: dict[str, ramify.TextClassifier] = {}

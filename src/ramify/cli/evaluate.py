@@ -45,9 +45,11 @@ def evaluate(
       ramify evaluate out test.csv --rule minimize-h-loss --rule-param costs=costs.csv --costs costs.csv
     """
     from ramify.metrics.evaluation import check_hierarchy
+    from ramify.metrics.hierarchical import node_costs
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
+    from ramify.taxonomy import note_on_others
 
     options.refuse_output(report, model, data)
     check_hierarchy(hierarchy)
@@ -55,6 +57,9 @@ def evaluate(
     decision, counted = options.parse_rule(rule, rule_param), options.parse_costs(costs)
     with progress_shown(), TemporaryDirectory() as scratch:
         classifier = options.load_model(model, decision, threads)
+        node_costs(classifier.taxonomy_, counted)
+        if note := note_on_others(counted, classifier.taxonomy_, "costs", 1.0):
+            say(f"{note}.")
         sharding = {"vectorizer": classifier.vectorizer_, "scratch": scratch, "n_jobs": threads}
         columns = classifier.figures_.get("columns")
         corpus = reading.read(data, classifier.taxonomy_.__contains__, like=columns, sharding=sharding)

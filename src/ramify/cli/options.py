@@ -101,7 +101,7 @@ def parse_rule(given: str | None, pairs: Sequence[str] | None) -> ramify.decisio
     return make_rule(name, {name: _read_if_file(value) for name, value in params.items()})
 
 
-def parse_costs(given: str | None) -> str | dict[str, float] | None:
+def parse_costs(given: str | None) -> Any:
     """The costs of --costs: a word, or numbers by node name from a file or a JSON object."""
     from ramify.taxonomy.node_values import parse_node_values
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError, ModelError
 from ramify.parallel import choose_executor, count_workers
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, values_by_node
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, note_on_others, values_by_node
 
 LARGEST = float(np.finfo(np.float64).max)
 Scores = NDArray[np.floating[Any]]
@@ -53,14 +53,12 @@ class DecisionRule(ABC):
 
     def notes(self, taxonomy: Taxonomy) -> list[str]:
         """For each setting given by node name, what the other nodes have; refuses names that the taxonomy does not have."""
-        found = []
-        for each, value in _fields_with_values(self):
-            if isinstance(value, Mapping):
-                others, default = len(taxonomy) - len(value), each.metadata["of_others"]
-                values_by_node(value, taxonomy, each.name, default)
-                if others:
-                    found.append(f"{each.name}: {len(value):,} of {len(taxonomy):,} nodes are named; the others have {default:g}")
-        return found
+        self.check()
+        by_name = [(each, value) for each, value in _fields_with_values(self) if isinstance(value, Mapping)]
+        for each, value in by_name:
+            values_by_node(value, taxonomy, each.name, 0.0)
+        notes = (note_on_others(value, taxonomy, each.name, each.metadata["of_others"]) for each, value in by_name)
+        return list(filter(None, notes))
 
     def check(self) -> None:
         """Refuse settings that this kind of rule does not take."""
@@ -152,9 +150,7 @@ class FittableRule(DecisionRule):
 Check = Callable[[str, Any], str | None]  # from the name and the value of a setting to what is wrong with it
 
 
-def setting(
-    default: Any, check: Check, *, is_fitted: bool = False, repr: bool = True, of_others: float | None = None
-) -> Any:
+def setting(default: Any, check: Check, *, is_fitted: bool = False, repr: bool = True, of_others: float | None = None) -> Any:
     """A field of a rule and the check of its value.
 
     is_fitted: whether the value comes from :meth:`FittableRule.fit`. of_others: for a setting that may be given by node name,
@@ -203,13 +199,13 @@ def count(least: int = 1, *, optional: bool = False) -> Check:
     return check
 
 
-def numbers(least: float = -LARGEST, most: float = LARGEST) -> Check:
-    """A check of a list of numbers, or of numbers by node name; None in its place is valid."""
+def numbers(least: float = -LARGEST, most: float = LARGEST, *, by_name: bool = False) -> Check:
+    """A check of a list of numbers; None in its place is valid. by_name: whether numbers by node name are, too."""
 
     def check(name: str, values: Any) -> str | None:
         if values is None:
             return None
-        if isinstance(values, Mapping):
+        if by_name and isinstance(values, Mapping):
             if not all(type(number) in (int, float) or isinstance(number, np.number) for number in values.values()):
                 return f"the {name} are not numbers"
             values = list(values.values())

@@ -76,7 +76,7 @@ def expected_losses(p: Scores, taxonomy: Taxonomy, costs: Floats, switch_depth: 
 
 def _about_costs(name: str, costs: Any) -> str | None:
     if not isinstance(costs, str):
-        return base.numbers(0)(name, costs)
+        return base.numbers(0, by_name=True)(name, costs)
     fits = costs in ("siblings", "uniform")
     return None if fits else f"costs is {costs!r}, not 'siblings', 'uniform', or a number per node"
 

@@ -81,7 +81,7 @@ def isotonic_smooth(
     if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MAX_NODES**2:
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
     smoothed = np.full(S.shape, -np.inf, dtype=S.dtype if S.dtype in (np.float32, np.float64) else np.float64)
-    for rows, is_out in same_rows(S == -np.inf):
+    for rows, is_out in same_rows(np.isneginf(S)):
         for level in levels_of(taxonomy)[1:]:
             is_out[level] |= is_out[taxonomy.parent[level]]
         kept = np.flatnonzero(~is_out)
@@ -142,7 +142,7 @@ MAX_STEPS, MIN_DOCUMENTS = 1 << 24, 500  # steps of the kernel per penalty that 
 
 def _about_penalty(name: str, penalty: Any) -> str | None:
     if isinstance(penalty, (list, tuple, np.ndarray, Mapping)):
-        return base.numbers(0, np.inf)("penalties", penalty)
+        return base.numbers(0, np.inf, by_name=True)("penalties", penalty)
     if not isinstance(penalty, str):
         return base.number(0, np.inf)(name, penalty)
     fits = penalty in ("auto", "proportions", "inf")
@@ -162,8 +162,9 @@ def _are_levels(levels: Any) -> bool:
 class IsotonicSmooth(FittableRule, RefiningRule):
     """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then apply a threshold; takes P(node).
 
-    penalty: a number, ``"inf"``, one number per node, numbers by node name (others: 0), ``"auto"`` for the number with the highest F1 of held-out documents, or
-    ``"proportions"`` for `scale` times the proportion of a node's documents that also belong to a child.
+    penalty: a number, ``"inf"``, one number per node, numbers by node name (others: 0), ``"auto"`` for the number with the
+    highest F1 of held-out documents, or ``"proportions"`` for `scale` times the proportion of a node's
+    documents that also belong to a child.
     scale: of "proportions" (default: chosen on held-out documents).
     weights: how much each node's score counts (default: all the same), one number per node or by name (others: 1).
     threshold: a node is taken where its smoothed score reaches this.
@@ -179,7 +180,7 @@ class IsotonicSmooth(FittableRule, RefiningRule):
 
     penalty: float | str | Numbers | ByName = setting("auto", _about_penalty, of_others=OF_OTHERS["penalties"])
     scale: float | None = setting(None, base.number(0, optional=True))
-    weights: Numbers | ByName | None = setting(None, base.numbers(0), of_others=OF_OTHERS["weights"])
+    weights: Numbers | ByName | None = setting(None, base.numbers(0, by_name=True), of_others=OF_OTHERS["weights"])
     threshold: float = setting(0.5, base.number())
     at_least_one: bool = setting(False, base.flag)
     prior_weight: float = setting(0.0, base.number(0))

@@ -14,7 +14,7 @@ FORMATS = (*(f".{digits}f" for digits in range(2, 8)), ".3g", ".9g", ".17g")
 HUGE = 1e6  # numbers from here on are shown without decimals
 NO_CLASSIFIER = "it has no classifier, so it is never taken"
 NO_SCORE = "it has no score of its own"
-UNSEEN = "it had no training documents, so it is never taken"
+EMPTY = "it had no training documents, so it is never taken"
 
 
 def format_numbers(*numbers: float) -> list[str]:
@@ -33,7 +33,7 @@ def format_numbers(*numbers: float) -> list[str]:
 
 def why_missing(value: float, otherwise: str) -> str:
     """Why a node has no finite value: -inf where it had no training documents, NaN for what is said `otherwise`."""
-    return UNSEEN if value == -np.inf else otherwise
+    return EMPTY if value == -np.inf else otherwise
 
 
 def compare(value: float, threshold: float, what: str = "the threshold ") -> str:

@@ -49,7 +49,8 @@ def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_arr
 def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     """Follow the most probable child from the root, until stopping is more probable; label with that node and its ancestors.
 
-    scores: ln P(node | parent), NaN or -inf for nodes that cannot be entered; the probability to stop is what the children leave of 1.
+    scores: ln P(node | parent), NaN or -inf for nodes that cannot be entered; the probability to stop is what the children
+    leave of 1.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
     >>> taxonomy.decode(descend(np.log([[1.0, 0.3, 0.7]]), taxonomy))

@@ -144,18 +144,20 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     # ---- nodes without documents ----------------------------------------------------------------------------------------
 
     @property
-    def unseen_(self) -> NDArray[np.bool_]:
-        """Whether each node had no training document at or below it; its score is -inf and its probability 0."""
-        one_row = csr_array((np.ones(len(self.class_nodes_), dtype=bool), self.class_nodes_, [0, len(self.class_nodes_)]),
-                            shape=(1, len(self.taxonomy_)))
-        unseen = np.ones(len(self.taxonomy_), dtype=bool)
-        unseen[expand_to_ancestors(one_row, self.taxonomy_).indices] = False
-        return unseen
+    def is_empty_(self) -> NDArray[np.bool_]:
+        """Whether each node is empty: no training document is at or below it. Its score is -inf, its probability 0."""
+        one_row = csr_array(
+            (np.ones(len(self.class_nodes_), dtype=bool), self.class_nodes_, [0, len(self.class_nodes_)]),
+            shape=(1, len(self.taxonomy_)),
+        )
+        empty = np.ones(len(self.taxonomy_), dtype=bool)
+        empty[expand_to_ancestors(one_row, self.taxonomy_).indices] = False
+        return empty
 
     def _no_scores(self, n_documents: int) -> Scores:
-        """Scores before any classifier is asked: NaN, and -inf for unseen nodes."""
+        """Scores before any classifier is asked: NaN, and -inf for empty nodes."""
         S = np.full((n_documents, len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.unseen_] = -np.inf
+        S[:, self.is_empty_] = -np.inf
         return S
 
     # ---- what only some learners have ---------------------------------------------------------------------------------
@@ -229,11 +231,11 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return scores
 
     def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node), NaN where a node has no classifier, -inf where it is unseen; a child's may exceed its parent's."""
+        """P(node), NaN where a node has no classifier, -inf where it is empty; a child's may exceed its parent's."""
         return np.where(scores == -np.inf, scores, self.to_probabilities(scores))
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent) over all nodes of a tree; 0 where the node is unseen or the parent is impossible."""
+        """P(node | parent) over all nodes of a tree; 0 where the node is empty or the parent is impossible."""
         P = self.to_probabilities(scores).astype(np.float64)
         self.taxonomy_.require_tree("the chance of a node given its parent")
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
@@ -243,7 +245,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return conditional
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """Log-odds of each node given its parent: positive for yes, NaN where there is no classifier, -inf where unseen."""
+        """Log-odds of each node given its parent: positive for yes, NaN where there is no classifier, -inf where empty."""
         odds = logit(self.conditionals(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY))
         return np.where(scores == -np.inf, -np.inf, odds)
 
@@ -307,7 +309,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     # ---- predicting ---------------------------------------------------------------------------------------------------
 
     def scores(self, X: Any) -> Scores:
-        """Scores over all nodes, documents × nodes; NaN where a node has no classifier, -inf where it is unseen."""
+        """Scores over all nodes, documents × nodes; NaN where a node has no classifier, -inf where it is empty."""
         return self._stack_blocks(X, lambda S: S, np.float32)
 
     def decision_function(self, X: Any) -> Scores:
@@ -415,11 +417,11 @@ class MulticlassLearner(Learner):
     _nodes_above: csr_array  # classes × nodes: one where a class is at or below a node
 
     @property
-    def unseen_(self) -> NDArray[np.bool_]:
+    def is_empty_(self) -> NDArray[np.bool_]:
         """Whether each node had no training document at or below it."""
-        unseen = np.ones(len(self.taxonomy_), dtype=bool)
-        unseen[self._nodes_above.indices] = False
-        return unseen
+        empty = np.ones(len(self.taxonomy_), dtype=bool)
+        empty[self._nodes_above.indices] = False
+        return empty
 
     def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
         """The class whose score is a node's: the node itself, or else the best class below it; None where there is none."""

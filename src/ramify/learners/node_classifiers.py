@@ -88,8 +88,8 @@ class NodeClassifiers(Learner):
         problems = node_problems(targets.own, taxonomy, self.negatives == "parent")
         n = len(problems.nodes)
         left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
-        self._is_unseen = np.zeros(len(taxonomy), dtype=bool)
-        self._is_unseen[problems.nodes[problems.count(np.ones(X.shape[0]))[0] == 0]] = True
+        self._is_empty = np.zeros(len(taxonomy), dtype=bool)
+        self._is_empty[problems.nodes[problems.count(np.ones(X.shape[0]))[0] == 0]] = True
         problems = problems.of_units(np.setdiff1d(np.arange(n), left_out))
         n_positive, n_included = problems.count(np.ones(X.shape[0]))
         always = (n_positive > 0) & (n_positive == n_included)
@@ -115,9 +115,9 @@ class NodeClassifiers(Learner):
             warn_unless_converged(Certificate(*base.gap), setup)
 
     @property
-    def unseen_(self) -> NDArray[np.bool_]:
+    def is_empty_(self) -> NDArray[np.bool_]:
         """Whether each node had no training document at or below it."""
-        return self._is_unseen
+        return self._is_empty
 
     def _set_base(self, base: Base) -> None:
         self.base_ = base
@@ -165,7 +165,7 @@ class NodeClassifiers(Learner):
         return S
 
     def classifier_probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """The calibrated probability of every node's own classifier; NaN where there is none, 0 where the node is unseen."""
+        """The calibrated probability of every node's own classifier; NaN where there is none, 0 where the node is empty."""
         P = np.full(scores.shape, np.nan)
         margins = scores[:, self.unit_nodes_].astype(np.float64)
         P[:, self.unit_nodes_] = expit(margins) if self.calibration_ is None else self.calibration_.apply(margins)
@@ -256,7 +256,7 @@ class NodeClassifiers(Learner):
         if node in self.always_:
             return replace(Evidence.none(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
         if not np.isfinite(scores[node]):
-            return Evidence.none("no training document was here" if self.unseen_[node] else "no classifier at this node")
+            return Evidence.none("no training document was here" if self.is_empty_[node] else "no classifier at this node")
         if not self.is_additive:
             return replace(Evidence.none(""), score=float(scores[node]))
         return Evidence.of(self.contributions(x, node))
@@ -274,7 +274,7 @@ class NodeClassifiers(Learner):
         if isinstance(self.base_, LinearBase):
             values["gap"] = list(self.base_.gap)
         arrays = {"unit_nodes": self.unit_nodes_, "always": self.always_, "always_counts": self.always_counts_}
-        arrays["unseen"] = self.unseen_
+        arrays["is_empty"] = self.is_empty_
         return values, arrays | stored | ({} if self.calibration_ is None else self.calibration_.arrays())
 
     @classmethod
@@ -316,11 +316,11 @@ class NodeClassifiers(Learner):
         if not len(units) or not np.all((counts >= 0) & np.isfinite(counts)):
             raise ModelError("the counts of the node classifiers are not ones that are written; train the model again.")
         self.unit_nodes_, self.always_, self.always_counts_ = units, always, counts
-        # models of earlier versions have no list of unseen nodes; unless classifiers are missing, those are the others
+        # models of earlier versions have no list of empty nodes; unless classifiers are missing, those are the others
         is_other = np.full(n_nodes, self.missing == 0)
         is_other[every] = False
-        self._is_unseen = arrays.get("unseen", is_other)
-        if self._is_unseen.dtype != np.bool_ or self._is_unseen.shape != (n_nodes,) or self._is_unseen[every].any():
+        self._is_empty = arrays.get("is_empty", is_other)
+        if self._is_empty.dtype != np.bool_ or self._is_empty.shape != (n_nodes,) or self._is_empty[every].any():
             raise ModelError("the nodes without documents do not fit the classifiers; train the model again.")
 
     def __sklearn_tags__(self) -> Any:

@@ -267,8 +267,7 @@ class NodeTraining:
         return LinearBase(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
     def cross_score(self, setup: Setup | None, training: Any, held_out: Any) -> Iterator[tuple[slice, Scores]]:
-        """Scores of held-out documents, documents × units; -inf where a unit has no positive training document, NaN where it has
-        no other."""
+        """Scores of held-out documents, documents × units; -inf where a unit has no positive document, NaN where no other."""
         n_positive, n_included = self.units.of_documents(training).count(np.ones(len(training)))
         can = np.flatnonzero((n_positive > 0) & (n_positive < n_included))
         base = self.fit(setup, training, can) if len(can) else None

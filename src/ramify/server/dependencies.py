@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, get_type_hints
 
@@ -55,6 +56,43 @@ async def _find_model(
 
 
 RequestedModel = Annotated[ServedModel, Depends(_find_model)]
+
+NodeNumbers = Annotated[str | None, Query(min_length=2, max_length=20_000)]
+
+
+async def _find_with_rule(
+    services: Parts,
+    served: RequestedModel,
+    rule: Annotated[
+        str | None,
+        Query(min_length=1, max_length=64, description="A decision rule that needs no fitting, instead of the model's."),
+    ] = None,
+    rule_params: Annotated[
+        NodeNumbers,
+        Query(description="Parameters of the rule, as a JSON object; costs, penalty and weights also by node name."),
+    ] = None,
+) -> ServedModel:
+    params = parse_object("rule_params", rule_params)
+    if rule is None:
+        if params:
+            raise ApiError(422, "rule", "rule_params are those of a rule; name it in rule.")
+        return served
+    return await services.slow_pool.run(services.settings.limits.seconds, served.with_rule, rule, params)
+
+
+ModelWithRule = Annotated[ServedModel, Depends(_find_with_rule)]
+
+
+def parse_object(name: str, given: str | None) -> dict[str, Any]:
+    """A JSON object in a query parameter; empty where there is none."""
+    try:
+        found = {} if given is None else json.loads(given)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ApiError(422, name.replace("_", "-"), f'{name} is not a JSON object; give one, such as {{"fruit": 2}}.')
+    return found
+
 
 STATUS_TEXTS = {
     400: "The request is not valid JSON in UTF-8.",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.classifier import TextClassifier, load
-from ramify.errors import ModelError, suggest
+from ramify.classifier import TextClassifier, load, make_rule
+from ramify.errors import ModelError, RamifyError, suggest
 from ramify.features import Vectors
 from ramify.metrics.evaluation import NODE_FIGURES
 from ramify.server.errors import ApiError
@@ -27,6 +28,7 @@ from ramify.workflows.predictor import Found
 DIGITS = 6  # of probabilities
 WARM_UP = 3  # predictions before the first request
 CACHED_PREDICTORS = 32  # predictors cached per model, one for each PredictOptions
+CACHED_RULES = 8  # models cached with another rule than their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,25 @@ class ServedModel:
             made.batch_time.seconds = perf_counter() - began
         made.leaves_below, made.quality  # noqa: B018 - cached now, so that no request waits
         return made
+
+    def with_rule(self, name: str, params: dict[str, Any]) -> ServedModel:
+        """The same model with another decision rule, from a small cache; refuses rules that must be fitted first."""
+        if "levels" in params:
+            raise ApiError(422, "rule", "'levels' is not a parameter of a rule on a server, where it is chosen; leave it out.")
+        try:
+            return self._redecided(name, json.dumps(params, sort_keys=True))
+        except ApiError:
+            raise
+        except RamifyError as error:
+            raise ApiError(422, "rule", str(error)) from None
+
+    @cached_property
+    def _redecided(self) -> Callable[[str, str], ServedModel]:
+        def make(name: str, params: str) -> ServedModel:
+            decided = self.classifier.redecided(make_rule(name, json.loads(params)))
+            return replace(self, classifier=decided, batch_time=BatchTime())
+
+        return lru_cache(CACHED_RULES)(make)
 
     @property
     def taxonomy(self) -> Taxonomy:

@@ -149,12 +149,20 @@ class ClassifyIn(In):
     )
     nodes: Whole = Field(1, ge=1, le=10, description="With a risk: up to 2, 3, 5 or 10 nodes, one of which is right.")
     by_branch: bool = Field(False, description="With a risk: guarantee it within every top-level branch.")
+    rule: Name | None = Field(None, description="A decision rule that needs no fitting, instead of the model's.")
+    rule_params: dict[str, Any] = Field(
+        {},
+        description="Parameters of the rule; `costs`, `penalty` and `weights` also by node name, where other nodes have 1, 0 "
+        "and 1.",
+    )
     queue: bool = Field(True, description="Whether the server may queue the text for review if its confidence is low.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.text is None) == (self.texts is None):
             raise ValueError("give `text` or `texts`, and not both")
+        if self.rule_params and self.rule is None:
+            raise ValueError("`rule_params` are those of a rule; name it in `rule`")
         return self
 
 

@@ -9,12 +9,20 @@ from ramify.taxonomy.graph import LabelGraph
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy, ancestor_matrix, as_label_matrix
 from ramify.taxonomy.hierarchy import expand_to_ancestors, most_general, most_specific
 from ramify.taxonomy.label_format import LabelFormat, find_label_format, normalize_labels, taxonomy_of_labels
-from ramify.taxonomy.node_values import read_node_values, values_by_node
+from ramify.taxonomy.node_values import note_on_others, read_node_values, values_by_node
 from ramify.taxonomy.learning import Group, LearnedTaxonomy, learn_groups, learn_taxonomy
 # isort: on
 
 __all__ = ["ARROW", "PATH_SEPARATORS", "Change", "Group", "LabelFormat", "LabelGraph", "LearnedTaxonomy", "Taxonomy"]
 __all__ += ["TaxonomyDiff", "ancestor_matrix", "as_label_matrix", "as_taxonomy", "descend_by_probability", "descend_by_score"]
 __all__ += ["diff_taxonomies", "expand_to_ancestors", "find_label_format", "learn_groups", "learn_taxonomy", "levels_of"]
-__all__ += ["most_general", "most_specific", "normalize_labels", "parse_reassignments", "read_reassignments", "read_taxonomy"]
+__all__ += [
+    "most_general",
+    "most_specific",
+    "normalize_labels",
+    "note_on_others",
+    "parse_reassignments",
+    "read_reassignments",
+    "read_taxonomy",
+]
 __all__ += ["read_node_values", "render_reassignment_template", "taxonomy_of_labels", "values_by_node", "write_taxonomy"]

@@ -23,8 +23,8 @@ def levels_of(taxonomy: Taxonomy) -> list[NDArray[np.int64]]:
 def descend_by_probability(log_probabilities: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The node where each document stops if it always goes to the most probable child; -1 if no root has a score.
 
-    log_probabilities: documents × nodes, ln P(node | parent); NaN or -inf for nodes that cannot be entered. The rest to 1 of the
-    children is the probability of stopping; a document stops when that exceeds every child's.
+    log_probabilities: documents × nodes, ln P(node | parent); NaN or -inf for nodes that cannot be entered. The rest to 1 of
+    the children is the probability of stopping; a document stops when that exceeds every child's.
 
     >>> tree = Taxonomy.from_paths(["a/b", "c"])
     >>> descend_by_probability(np.log(np.asarray([[0.7, 0.2, 0.3], [0.7, 0.6, 0.3]], dtype=np.float32)), tree).tolist()

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.errors import InputError, LabelError, TaxonomyError
+from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.taxonomy.files import read_text
 from ramify.taxonomy.formats.text import numbered_rows
 from ramify.taxonomy.hierarchy import Taxonomy
 
+SEARCHED = 10_000  # names among which one like a mistyped one is looked for
 FORM = "give a JSON object, or a table with two columns: a node and its number"
 
 
@@ -26,16 +27,35 @@ def values_by_node(given: Mapping[str, float], taxonomy: Taxonomy, what: str, de
     """
     values, named = np.full(len(taxonomy), default, dtype=np.float64), dict[int, str]()
     for name, number in given.items():
-        try:
-            node = taxonomy.index(str(name))
-        except LabelError as error:
-            raise InputError(f"the {what} name a node that is not clear: {error}") from None
+        node = _find(str(name), taxonomy, what)
         if node in named:
             raise InputError(f"the {what} name one node twice, as {named[node]!r} and {name!r}; leave one out.")
         if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
             raise InputError(f"the {what} of {name!r} are {number!r}; give a number.")
         values[node], named[node] = number, str(name)
     return values
+
+
+def _find(name: str, taxonomy: Taxonomy, what: str) -> int:
+    if not taxonomy.has_node(name):
+        near = suggest(name, [*taxonomy.titles[:SEARCHED], *taxonomy.names[:SEARCHED]])
+        found = f"the {what} name {name!r}, which is none of the {len(taxonomy):,} nodes of the taxonomy"
+        raise InputError(f"{found}; correct it, or leave it out.{near}")
+    try:
+        return taxonomy.index(name)
+    except LabelError as error:
+        raise InputError(f"the {what} are not clear: {error}") from None
+
+
+def note_on_others(given: Any, taxonomy: Taxonomy, what: str, default: float) -> str | None:
+    """What the nodes have that are not named, as a sentence without its full stop; None where there are none.
+
+    >>> note_on_others({"b": 5}, Taxonomy.flat(["a", "b"]), "costs", 1.0)
+    'costs: 1 of 2 nodes are named; the others have 1'
+    """
+    if not isinstance(given, Mapping) or len(given) >= len(taxonomy):
+        return None
+    return f"{what}: {len(given):,} of {len(taxonomy):,} nodes are named; the others have {default:g}"
 
 
 def read_node_values(path: str | Path) -> dict[str, float]:

@@ -229,7 +229,7 @@ class Predictor:
 
     @cached_property
     def _is_candidate(self) -> Bools:
-        is_leaf = self.classifier.taxonomy_.is_leaf & ~self.classifier.learner_.unseen_
+        is_leaf = self.classifier.taxonomy_.is_leaf & ~self.classifier.learner_.is_empty_
         return is_leaf if self._subtrees is None else is_leaf & self._subtrees.is_inside
 
     @cached_property

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
-from ramify.server.dependencies import Parts, Reader, RequestedModel, refusals
+from ramify.server.dependencies import ModelWithRule, Parts, Reader, refusals
 from ramify.server.errors import ApiError, defect
 from ramify.server.middleware import refusal, send_refusal
 from ramify.server.model_registry import ServedModel
@@ -36,7 +36,7 @@ PREDICTIONS = {"content": PLAIN, "description": "Predictions, row by row."}
 async def batch(
     request: Request,
     services: Parts,
-    served: RequestedModel,
+    served: ModelWithRule,
     caller: Reader,
     top: Annotated[int, Query(ge=1, le=MOST)] = 1,
     threshold: Annotated[Probability | None, Query()] = None,

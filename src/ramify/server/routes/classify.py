@@ -30,7 +30,11 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     served.check_labels([*asked.within, *asked.without])
     guarantee = asked.risk, asked.nodes, asked.by_branch
     options = PredictOptions(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without), *guarantee)
-    results = await predict_texts(services, served, options, texts)
+    decided = served
+    if asked.rule is not None:
+        limit = services.settings.limits.seconds
+        decided = await services.slow_pool.run(limit, served.with_rule, asked.rule, asked.rule_params)
+    results = await predict_texts(services, decided, options, texts)
     services.metrics.documents.labels(served.name, "/v1/classify").inc(len(texts))
     least = (services.settings.review_below or 0.0) if asked.queue else 0.0
     answered = ((text, result) for text, result in zip(texts, results, strict=True) if result["problem"] is None)

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from ramify.data import read_corpus
 from ramify.errors import RamifyError
 from ramify.server.batches import BODY, Column, content_kind, without_options
-from ramify.server.dependencies import Parts, RequestedModel, refusals
+from ramify.server.dependencies import ModelWithRule, NodeNumbers, Parts, parse_object, refusals
 from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.model_registry import ServedModel
 from ramify.server.schemas import EvaluateOut
@@ -28,15 +28,18 @@ SHOWN = 2_000  # characters of a wrongly classified document
 async def evaluate(
     request: Request,
     services: Parts,
-    served: RequestedModel,
+    served: ModelWithRule,
     text: Column = None,
     label: Column = None,
     label_separator: Annotated[str | None, Query(min_length=1, max_length=10)] = None,
     hierarchy: Literal["original", "modified"] = "original",
+    costs: Annotated[
+        NodeNumbers, Query(description="Costs of the H-loss by node name, as a JSON object; other nodes have 1.")
+    ] = None,
     examples: Annotated[int, Query(ge=0, le=200, description="How many wrong predictions to show.")] = 20,
 ) -> EvaluateOut:
     """Compare predictions with the labels of a table; columns are found if not given."""
-    kind = content_kind(request)
+    kind, counted = content_kind(request), parse_object("costs", costs) or None
     services.uploads.enter("other tables are being processed")
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +47,7 @@ async def evaluate(
             seconds = services.settings.limits.upload_seconds
             await _save_body(request, path, seconds)
             columns = {"text": text, "label": label, "label_separator": label_separator}
-            made = await services.table_pool.run(seconds, _evaluate, served, path, columns, hierarchy, examples)
+            made = await services.table_pool.run(seconds, _evaluate, served, path, columns, hierarchy, examples, counted)
             return EvaluateOut(**made)
     finally:
         services.uploads.leave()
@@ -71,13 +74,15 @@ async def _save_body(request: Request, path: Path, seconds: float) -> None:
         refuse_packed(file.read(4))
 
 
-def _evaluate(served: ServedModel, path: Path, columns: dict[str, Any], hierarchy: str, examples: int) -> dict[str, Any]:
+def _evaluate(
+    served: ServedModel, path: Path, columns: dict[str, Any], hierarchy: str, examples: int, costs: dict[str, float] | None
+) -> dict[str, Any]:
     classifier = served.classifier
     try:
         found = classifier.figures_.get("columns", {})
         columns["label_separator"] = columns["label_separator"] or found.get("label_separator")
         corpus = read_corpus(path, **columns, like=found, is_label=served.taxonomy.__contains__)
-        report, errors = evaluate_with_errors(classifier, corpus.labelled(), hierarchy, examples)
+        report, errors = evaluate_with_errors(classifier, corpus.labelled(), hierarchy, examples, costs)
     except RamifyError as error:
         raise ApiError(422, "table", without_options(str(error).replace(str(path), "the table"))) from None
     return {

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from seeds import each_seed
+from strategies import build, random_forest
 
 import ramify
 from ramify import PredictOptions, Taxonomy, TextClassifier
@@ -22,12 +24,10 @@ from ramify.decisions import (
 from ramify.learners import NodeClassifiers
 from ramify.systems import SYSTEMS
 from ramify.workflows.predictor import Predictor
-from seeds import each_seed
-from strategies import build, random_forest
 
-# unseen: a leaf beside others, both children of an inner node with documents, a subtree, a root, and the whole deepest level
+# empty: a leaf beside others, both children of an inner node with documents, a subtree, a root, and the whole deepest level
 TREE = Taxonomy.from_paths(["a/x", "a/y", "a/none", "b/z", "b/p/none1", "b/p/none2", "c/none/deep/deeper", "d"])
-UNSEEN = {"a/none", "b/p/none1", "b/p/none2", "c", "c/none", "c/none/deep", "c/none/deep/deeper", "d"}
+EMPTY = {"a/none", "b/p/none1", "b/p/none2", "c", "c/none", "c/none/deep", "c/none/deep/deeper", "d"}
 WORDS = {"a/x": "apple pear", "a/y": "bread rye", "b/z": "tea cup", "b/p": "wine glass"}
 
 
@@ -52,7 +52,7 @@ def eager_rules(n_nodes):
 
 
 def random_documents(seed, system):
-    """A random forest, documents at some of its nodes (one each, where the learner takes only one), and which are unseen."""
+    """A random forest, documents at some of its nodes (one each, where the learner takes only one), and which are empty."""
     rng = np.random.default_rng(seed)
     taxonomy = build(random_forest(rng, 12))
     used = rng.choice(12, size=rng.integers(2, 6), replace=False)
@@ -68,19 +68,19 @@ def random_documents(seed, system):
 @pytest.mark.parametrize("system", SYSTEMS)
 @each_seed(4)
 def test_no_rule_ever_gives_a_node_that_had_no_training_document(system, seed):
-    taxonomy, X, Y, unseen = random_documents(seed, system)
+    taxonomy, X, Y, empty = random_documents(seed, system)
     learner = SYSTEMS[system].learner().set_params(taxonomy=taxonomy)
     S = learner.fit(X, Y).scores(X)
-    np.testing.assert_array_equal(learner.unseen_, unseen)
-    assert (S[:, unseen] == -np.inf).all()
-    assert (S[:, ~unseen] > -np.inf).all() | np.isnan(S[:, ~unseen]).any()
-    assert (learner.to_probabilities(S)[:, unseen] == 0).all()
-    assert (learner.conditionals(S)[:, unseen] == 0).all()
+    np.testing.assert_array_equal(learner.is_empty_, empty)
+    assert (S[:, empty] == -np.inf).all()
+    assert (S[:, ~empty] > -np.inf).all() | np.isnan(S[:, ~empty]).any()
+    assert (learner.to_probabilities(S)[:, empty] == 0).all()
+    assert (learner.conditionals(S)[:, empty] == 0).all()
     for quantity in ("scores", "memberships", "margins"):
-        assert (learner.convert_scores(S, quantity)[:, unseen] == -np.inf).all(), quantity
+        assert (learner.convert_scores(S, quantity)[:, empty] == -np.inf).all(), quantity
     for rule in eager_rules(len(taxonomy)):
         given = rule.decide(values_for(rule, learner, S), taxonomy).toarray()
-        assert not given[:, unseen].any(), rule
+        assert not given[:, empty].any(), rule
     again = type(learner).from_state(taxonomy, *learner.state())
     np.testing.assert_array_equal(again.scores(X), S)
 
@@ -94,19 +94,19 @@ def test_no_calibration_or_option_gives_one(system, is_multi_label, tmp_path):
             pytest.skip("this system takes one label per document")
         labels = [[label, "b/z"] if k % 2 else [label] for k, label in enumerate(labels)]
     clf = TextClassifier(system, TREE).fit(texts, labels)
-    unseen = np.isin(TREE.names, list(UNSEEN))
+    empty = np.isin(TREE.names, list(EMPTY))
     assert clf.calibration_ is not None
     strange = [*texts[:20], "unknown words", "apple wine"]
     for model in (clf, clf.uncalibrated()):
-        assert (model.predict_proba(strange)[:, unseen] == 0).all()
+        assert (model.predict_proba(strange)[:, empty] == 0).all()
     for options in (PredictOptions(top=9), PredictOptions(top=9, threshold=0.0), PredictOptions(risk=0.5)):
         for labels_of, others in Predictor(clf, options).predict(strange):
-            assert not {TREE.names[node] for node, _ in labels_of + others} & UNSEEN
+            assert not {TREE.names[node] for node, _ in labels_of + others} & EMPTY
     clf.explain("apple", "a/none")  # has no reason, and no rival that was never seen
     assert not set(clf.explain("apple", "a/x").rival) & {"none", "c", "d"}
 
 
-def test_an_unseen_child_takes_no_document_from_its_siblings_or_its_parent():
+def test_an_is_empty_child_takes_no_document_from_its_siblings_or_its_parent():
     texts, labels = corpus()
     for system in ("isotonic-svm", "isotonic-nb"):
         for penalty in (0.0, 1.0, "inf"):
@@ -115,28 +115,28 @@ def test_an_unseen_child_takes_no_document_from_its_siblings_or_its_parent():
             assert clf.score(texts, labels) == 1.0, (system, penalty)
 
 
-def test_a_node_that_was_left_without_a_classifier_is_filled_in_but_an_unseen_one_is_not():
+def test_a_node_that_was_left_without_a_classifier_is_filled_in_but_an_is_empty_one_is_not():
     texts, labels = corpus()
     X = TextClassifier("nb", TREE).fit(texts, labels).vectorizer_.transform(texts)
     for seed in range(5):
         learner = NodeClassifiers(TREE, negatives="all", missing=0.5, random_state=seed).fit(X, labels)
         S = learner.memberships(learner.scores(X))
-        unseen = np.isin(TREE.names, list(UNSEEN))
-        assert np.isnan(S[:, ~unseen]).any()
-        assert (S[:, unseen] == -np.inf).all()
+        empty = np.isin(TREE.names, list(EMPTY))
+        assert np.isnan(S[:, ~empty]).any()
+        assert (S[:, empty] == -np.inf).all()
         smoothed = IsotonicSmooth(penalty=1.0).refine(S, TREE)
         for top in ("a", "b"):
-            tree = [node for node in np.flatnonzero(~unseen) if TREE.names[node].startswith(top)]
+            tree = [node for node in np.flatnonzero(~empty) if TREE.names[node].startswith(top)]
             assert np.isfinite(smoothed[:, tree]).all() or np.isnan(S[:, tree]).all()
-        assert (smoothed[:, unseen] == -np.inf).all()
+        assert (smoothed[:, empty] == -np.inf).all()
 
 
-def test_a_model_of_an_earlier_version_knows_its_unseen_nodes():
+def test_a_model_of_an_earlier_version_knows_its_is_empty_nodes():
     texts, labels = corpus()
     clf = TextClassifier("isotonic-svm", TREE).fit(texts, labels)
     values, arrays = clf.learner_.state()
-    arrays.pop("unseen")
+    arrays.pop("is_empty")
     older = NodeClassifiers.from_state(TREE, values, arrays)
-    assert {TREE.names[node] for node in np.flatnonzero(older.unseen_)} == UNSEEN
+    assert {TREE.names[node] for node in np.flatnonzero(older.is_empty_)} == EMPTY
     with pytest.raises(ramify.errors.ModelError, match="without documents"):
-        NodeClassifiers.from_state(TREE, values, arrays | {"unseen": ~older.unseen_})
+        NodeClassifiers.from_state(TREE, values, arrays | {"is_empty": ~older.is_empty_})
