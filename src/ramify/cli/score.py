@@ -24,7 +24,8 @@ def score(
 ) -> None:
     """Write the scores of all nodes as a table.
 
-    Its columns are those of the input except the text, then one for every node of the taxonomy.
+    Its columns are those of the input except the text, then one for every node of the taxonomy: empty where a node has no
+    classifier, -inf where it has no training documents.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import base
 from ramify.decisions.base import Floats, Scores
-from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers
+from ramify.decisions.reasons import IMPOSSIBLE, NO_CLASSIFIER, compare, format_numbers
 from ramify.metrics.hierarchical import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
 from ramify.taxonomy import Taxonomy, levels_of
@@ -123,8 +123,8 @@ class MinimizeHLoss(base.DecisionRule):
 
         def explain(node: int) -> str:
             p, is_by_sign = float(P[0, node]), bool(taxonomy.depth[node] < self.switch_depth)
-            if np.isnan(p):
-                return NO_CLASSIFIER
+            if not p > 0:
+                return NO_CLASSIFIER if np.isnan(p) else IMPOSSIBLE
             is_parent_taken = parent[node] < 0 or int(parent[node]) in taken
             if is_by_sign:
                 reason, is_wanted = f"P(node | parent) {compare(p, 0.5, '')}", p >= 0.5

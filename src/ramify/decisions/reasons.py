@@ -12,6 +12,7 @@ from ramify.taxonomy import Taxonomy
 
 FORMATS = (*(f".{digits}f" for digits in range(2, 8)), ".3g", ".9g", ".17g")
 HUGE = 1e6  # numbers from here on are shown without decimals
+IMPOSSIBLE = "its probability is 0, so it is never taken"
 NO_CLASSIFIER = "it has no classifier, so it is never taken"
 NO_SCORE = "it has no score of its own"
 EMPTY = "it had no training documents, so it is never taken"

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ramify.decisions import base
-from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers, why_missing, with_labels_below
+from ramify.decisions.reasons import IMPOSSIBLE, NO_CLASSIFIER, compare, format_numbers, why_missing, with_labels_below
 from ramify.taxonomy import Taxonomy, descend_by_probability, expand_to_ancestors, levels_of
 
 
@@ -150,7 +150,7 @@ class Descend(base.DecisionRule):
             siblings = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
             stop = max(0.0, 1 - float(np.nansum(P[siblings])))
             if not P[node] > 0:
-                return "it has no training documents, or no probability, so it is never entered"
+                return NO_CLASSIFIER if np.isnan(P[node]) else IMPOSSIBLE
             if parent >= 0 and parent not in taken:
                 is_most_probable = P[node] >= max(np.nanmax(P[siblings]), stop)
                 reason = " would be the most probable child, but" if is_most_probable else ", and"
