@@ -431,9 +431,10 @@ def test_one_rule_for_all_systems_takes_parameters_and_models_take_rules(capsys,
     assert "A  nb + isotonic" in out
     assert ramify(capsys, "train", tickets, "--system", "svm", "--model", tmp_path / "m", "--holdout", 0)[0] == 0
     rules = ("--rule", "best", "--rule", "isotonic:penalty=1,at_least_one=true")
-    code, out, err = ramify(capsys, "compare", tickets, "--model", tmp_path / "m", *rules, "--resamples", 20)
+    code, out, err = ramify(capsys, "compare", tickets, "--model", tmp_path / "m", *rules, "--resamples", 20, "--json")
     assert code == 0, err
-    assert f"B  {tmp_path / 'm'} + isotonic" in out.replace("\n", "")
+    names = [each["name"] for each in json.loads(out)["systems"]]
+    assert names == [f"{tmp_path / 'm'} + {rule}" for rule in rules[1::2]]
 
 
 @pytest.mark.parametrize(
