@@ -142,7 +142,7 @@ def new_classifier(system: str, spoiled: Spoiled, threads: int) -> TextClassifie
     name, params = parse_system(system)
     learner = new_learner(find_system(name), params)
     vectorizer = Vectors() if spoiled.corpus.has_vectors else None
-    shared: dict[str, Any] = {"vectorizer": vectorizer, "learner": learner, "calibrate": False, "n_jobs": threads}
+    shared: dict[str, Any] = {"features": vectorizer, "learner": learner, "calibrate": False, "n_jobs": threads}
     return TextClassifier(name, spoiled.taxonomy, **shared)
 
 

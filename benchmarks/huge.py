@@ -104,7 +104,7 @@ def train(given: argparse.Namespace, X: csr_array, labels: list[str], taxonomy: 
     learner = find_system(given.system).learner().set_params(**settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = ramify.TextClassifier(given.system, taxonomy, vectorizer=Vectors(), learner=learner).fit(X, labels)
+        fitted = ramify.TextClassifier(given.system, taxonomy, features=Vectors(), learner=learner).fit(X, labels)
     for each in caught:
         print(f"warning: {each.message}")
     return fitted

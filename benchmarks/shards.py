@@ -87,7 +87,7 @@ def classifier_of(made: Problem) -> ramify.TextClassifier:
     learner.C_, learner.gap_, learner.is_multi_label_, learner.n_features_in_ = 1.0, Gap(1.0, 1.0, 1), False, made.X.shape[1]
     learner._set_classes(forest.class_nodes)
     few = slice(0, 20)
-    classifier = ramify.TextClassifier("hr-svm", made.taxonomy, vectorizer=Vectors())
+    classifier = ramify.TextClassifier("hr-svm", made.taxonomy, features=Vectors())
     classifier.fit(made.X[few], made.taxonomy.decode(made.Y[few]))
     classifier.learner_ = learner
     return classifier

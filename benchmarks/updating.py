@@ -41,7 +41,7 @@ class Task:
 
     def train(self, system: str, taxonomy: Taxonomy, threads: int) -> TextClassifier:
         """A classifier from nothing, which can follow changes later."""
-        made = TextClassifier(system, taxonomy, vectorizer=Vectors(), calibrate=False, keep_training_data=True, n_jobs=threads)
+        made = TextClassifier(system, taxonomy, features=Vectors(), calibrate=False, keep_training_data=True, n_jobs=threads)
         return made.fit(self.X, self.labels)
 
     def accuracy(self, classifier: TextClassifier) -> float:

@@ -229,7 +229,7 @@ def test_staying_at_the_parent_is_a_rival(trained):
 
 def test_hashed_columns_are_called_by_the_words_that_fall_into_them():
     vectorizer = Vectorizer(hashing=1 << 16)
-    clf, texts = fit("hr-svm", vectorizer=vectorizer)
+    clf, texts = fit("hr-svm", features=vectorizer)
     words = {word for word, _ in clf.explain(texts[0]).words}
     assert words == set(texts[0].split())
 
@@ -288,13 +288,13 @@ def test_near_classes_of_the_fast_mode_are_explained_exactly():
 
 
 def test_other_vectorizers_are_asked_for_their_names():
-    clf, texts = fit("svm", vectorizer=TfidfVectorizer())
+    clf, texts = fit("svm", features=TfidfVectorizer())
     assert {word for word, _ in clf.explain(texts[0]).words} == set(texts[0].split())
 
 
 def test_vectors_are_explained_by_numbered_features():
     X = np.eye(4, dtype=np.float32)[[0, 1, 2, 3] * 3]
-    clf = TextClassifier("svm", vectorizer=Vectors()).fit(X, ["a", "b", "c", "d"] * 3)
+    clf = TextClassifier("svm", features=Vectors()).fit(X, ["a", "b", "c", "d"] * 3)
     why = clf.explain(X[1])
     assert (why.path, why.words[0][0]) == (("b",), "feature 1")
     assert_adds_up(why)

@@ -89,7 +89,7 @@ def test_documents_kept_back_are_not_used_in_training():
 def test_vectors_and_texts_that_come_one_by_one_can_be_kept_back():
     texts, labels = made(120)
     counts = csr_array(np.random.default_rng(0).random((120, 5)))
-    assert TextClassifier("nb", vectorizer=Vectors(), keep_back=0.5).fit(counts, labels).guarantee_.documents == 60
+    assert TextClassifier("nb", features=Vectors(), keep_back=0.5).fit(counts, labels).guarantee_.documents == 60
     assert TextClassifier("nb", keep_back=0.5).fit(iter(texts), labels).guarantee_.documents == 60
 
 

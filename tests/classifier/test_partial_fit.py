@@ -71,7 +71,7 @@ def test_a_given_taxonomy_is_not_added_to_by_labels():
 
 def test_limited_vocabularies_stay_as_they_are():
     for vectorizer in (Vectorizer("counts", min_df=2), Vectorizer("counts", hashing=64), Vectorizer()):
-        fitted = TextClassifier("nb", vectorizer=vectorizer).fit(TEXTS, LABELS)
+        fitted = TextClassifier("nb", features=vectorizer).fit(TEXTS, LABELS)
         width = fitted.vectorizer_.n_features_out
         fitted.partial_fit(MORE, MORE_LABELS)
         assert fitted.vectorizer_.n_features_out == width
@@ -116,7 +116,7 @@ def test_a_clone_of_a_loaded_model_chooses_words_again(tmp_path):
 @pytest.mark.parametrize("vectorizer", [Vectorizer("counts"), Vectorizer(sublinear_tf=True), Vectorizer(hashing=256)], ids=str)
 def test_words_that_tell_most_are_kept_and_weighed_as_if_there_were_no_others(scope, vectorizer, tmp_path):
     selector = TermSelector(6, scope=scope)
-    fitted = TextClassifier("svm", vectorizer=vectorizer, selector=selector).fit(TEXTS, LABELS)
+    fitted = TextClassifier("svm", features=vectorizer, selector=selector).fit(TEXTS, LABELS)
     assert fitted.vectorizer_.n_features_out == 6 == fitted.learner_.n_features_in_
     X = fitted.vectorizer_.transform(TEXTS)
     if vectorizer.weighting == "tf-idf":
@@ -149,7 +149,7 @@ def test_vectors_are_selected_too(tmp_path):
     X = np.random.default_rng(0).poisson(0.5, (40, 20)).astype(np.float32)
     y = [["a/x", "a/y", "b"][i % 3] for i in range(40)]
     X[np.arange(40), np.arange(40) % 3] += 5
-    fitted = TextClassifier("nb", vectorizer=Vectors(), selector=TermSelector(3)).fit(X, y)
+    fitted = TextClassifier("nb", features=Vectors(), selector=TermSelector(3)).fit(X, y)
     assert fitted.vectorizer_.selected_columns_.tolist() == [0, 1, 2]
     fitted.save(tmp_path / "model")
     assert load(tmp_path / "model").predict(X).tolist() == fitted.predict(X).tolist()
@@ -159,7 +159,7 @@ def test_selection_needs_features_of_ours():
     from sklearn.feature_extraction.text import CountVectorizer
 
     with pytest.raises(InputError, match="cannot be selected after CountVectorizer"):
-        TextClassifier("nb", vectorizer=CountVectorizer(), selector=TermSelector(3)).fit(TEXTS, LABELS)
+        TextClassifier("nb", features=CountVectorizer(), selector=TermSelector(3)).fit(TEXTS, LABELS)
 
 
 # ---- every kind of text -------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ ODD_TEXTS = {
 
 @pytest.mark.parametrize("system", [*COUNTING, "svm", "td-svm"])
 def test_every_kind_of_text_gets_an_answer(system):
-    fitted = TextClassifier(system, vectorizer=Vectorizer("counts", stop_words="english")).fit(TEXTS, LABELS)
+    fitted = TextClassifier(system, features=Vectorizer("counts", stop_words="english")).fit(TEXTS, LABELS)
     answers = fitted.predict(list(ODD_TEXTS.values()))
     assert set(answers.tolist()) <= set(fitted.taxonomy_.names)
     P = fitted.predict_proba(list(ODD_TEXTS.values()))

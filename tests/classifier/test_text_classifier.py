@@ -88,7 +88,7 @@ def test_a_dag_can_be_learnt(diamond):
 
 def test_parts_can_be_exchanged():
     clf = TextClassifier(
-        vectorizer=Vectorizer("counts", ngram_range=(1, 2)),
+        features=Vectorizer("counts", ngram_range=(1, 2)),
         learner=MultinomialNaiveBayes(alpha=0.1),
         decision=Best(leaves_only=True),
     )
@@ -104,7 +104,7 @@ def test_it_works_inside_scikit_learn():
     texts, doubled = TEXTS * 2, np.asarray(PATHS * 2)
     assert cross_val_score(TextClassifier(), texts, doubled, cv=2).tolist() == [1, 1]
     grid = {"learner__alpha": [0.1, 1.0], "vectorizer__ngram_range": [(1, 1), (1, 2)]}
-    base = TextClassifier(learner=MultinomialNaiveBayes(), vectorizer=Vectorizer("counts"))
+    base = TextClassifier(learner=MultinomialNaiveBayes(), features=Vectorizer("counts"))
     search = GridSearchCV(base, grid, cv=2).fit(texts, doubled)
     assert search.best_score_ == 1
     copy = clone(TextClassifier(taxonomy=Taxonomy.from_paths(PATHS), system="nb"))
@@ -228,7 +228,7 @@ def test_rows_stream_through_with_answers_and_reasons_in_place(classifier):
 # ---- what scikit-learn's checks leave out for estimators of text --------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [TextClassifier(), TextClassifier(vectorizer=Vectorizer("counts", stemmer="english"))])
+@pytest.mark.parametrize("estimator", [TextClassifier(), TextClassifier(features=Vectorizer("counts", stemmer="english"))])
 def test_a_fitted_classifier_can_be_pickled_cloned_refitted_and_leaves_its_input_alone(estimator):
     texts, labels = list(TEXTS), list(PATHS)
     fitted = clone(estimator).fit(texts, labels)
@@ -273,7 +273,7 @@ def test_a_taxonomy_may_be_named_by_its_file(tmp_path):
 
 
 def test_what_was_loaded_can_be_cloned_and_trains_the_same(tmp_path):
-    clf = TextClassifier(vectorizer=Vectorizer("counts", ngram_range=(1, 2)), learner=MultinomialNaiveBayes(alpha=0.1)).fit(
+    clf = TextClassifier(features=Vectorizer("counts", ngram_range=(1, 2)), learner=MultinomialNaiveBayes(alpha=0.1)).fit(
         TEXTS, PATHS
     )
     clf.save(tmp_path / "m")

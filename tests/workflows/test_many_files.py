@@ -96,7 +96,7 @@ def test_the_saved_model_is_that_of_one_file(system, executor, n_parts, rows, wh
     with running_on(executor):  # groups of more than one worker may work in another order, so both train there
         once = train_classifier(clf, read_corpus(whole).labelled())
         corpus = read_sharded(tmp_path / "parts", Vectorizer(), scratch=tmp_path, n_jobs=2).labelled()
-        again = train_classifier(TextClassifier(system, vectorizer=None, n_jobs=2), corpus)
+        again = train_classifier(TextClassifier(system, features=None, n_jobs=2), corpus)
     assert again.report.as_dict() == once.report.as_dict()
     assert (again.trained_on, again.tested_on, again.test_duplicates) == (once.trained_on, once.tested_on, once.test_duplicates)
     once.classifier.save(tmp_path / "once")
@@ -120,7 +120,7 @@ def test_features_and_selection_are_those_of_one_file(settings, select, rows, wh
     selector = None if select is None else TermSelector(select)
     corpora = [read_corpus(whole), read_sharded(tmp_path / "parts", vectorizer, scratch=tmp_path)]
     for name, corpus in zip(("once", "again"), corpora, strict=True):
-        clf = TextClassifier("nb", vectorizer=vectorizer, selector=selector)
+        clf = TextClassifier("nb", features=vectorizer, selector=selector)
         train_classifier(clf, corpus.labelled()).classifier.save(tmp_path / name)
     same_files(tmp_path / "once", tmp_path / "again")
 

@@ -47,7 +47,7 @@ MOVED = with_edges({LEAVES[5]: another_parent(LEAVES[5])})
 
 def fitted(system, taxonomy=OLD, labels=LABELS, **settings):
     settings = {"calibrate": False, "keep_training_data": True} | settings
-    return TextClassifier(system, taxonomy, vectorizer=Vectors(), **settings).fit(PROBLEM.X, labels)
+    return TextClassifier(system, taxonomy, features=Vectors(), **settings).fit(PROBLEM.X, labels)
 
 
 # ---- equal to training anew -----------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_a_moved_node_gives_the_model_of_a_full_training(system, tmp_path):
 @pytest.mark.parametrize("system", ["svm", "td-svm", "hr-svm", "isotonic-svm", "nb"])
 def test_documents_added_with_a_change_are_trained_on_as_in_a_full_training(system):
     first = 240
-    before = TextClassifier(system, OLD, vectorizer=Vectors(), calibrate=False, keep_training_data=True)
+    before = TextClassifier(system, OLD, features=Vectors(), calibrate=False, keep_training_data=True)
     before.fit(PROBLEM.X[:first], LABELS[:first])
     done = update(before, MOVED, PROBLEM.X[first:], [[label] for label in LABELS[first:]])
     anew = fitted(system, MOVED)

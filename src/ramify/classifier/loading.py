@@ -87,7 +87,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
             raise ModelError("the dual variables belong to documents that the model does not have; train the model again.")
     # parameters as well as parts, so that a clone trains the same
     rule = made.decision_
-    made.vectorizer, made.decision = clone(made.vectorizer_), rule.unfitted() if isinstance(rule, FittableRule) else rule
+    made.features, made.decision = clone(made.vectorizer_), rule.unfitted() if isinstance(rule, FittableRule) else rule
     made.learner = clone(made.learner_).set_params(taxonomy=None)
     if (settings := about.get("selector")) is not None:
         made.selector = TermSelector(**settings)

@@ -39,7 +39,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     system: a row of ``ramify systems``; it provides every part that is not given.
     taxonomy: a taxonomy or the path of its file (default: read from the labels: paths, or a flat list of classes).
-    vectorizer, learner, decision: parts to use instead of the system's.
+    features: a vectorizer to use instead of the system's, or a list of them as blocks side by side, such as
+    ``[Words(), Characters()]``. learner, decision: parts to use instead of the system's.
     selector: a :class:`~ramify.features.TermSelector` (default: all terms are used).
     separator: joins the parts of a label path (default: detected).
     calibrate: whether to calibrate probabilities on out-of-fold scores. This takes up to four times as much training with few
@@ -72,7 +73,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         system: str = DEFAULT_SYSTEM,
         taxonomy: Taxonomy | str | Path | None = None,
         *,
-        vectorizer: Any = None,
+        features: Any = None,
         learner: Any = None,
         decision: Any = None,
         selector: Any = None,
@@ -83,7 +84,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.system, self.taxonomy, self.separator = system, taxonomy, separator
-        self.vectorizer, self.learner, self.decision, self.selector = vectorizer, learner, decision, selector
+        self.features, self.learner, self.decision, self.selector = features, learner, decision, selector
         self.calibrate, self.keep_back, self.keep_training_data = calibrate, keep_back, keep_training_data
         self.n_jobs = n_jobs
 
@@ -133,7 +134,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def new_parts(self, system: System, taxonomy: Taxonomy) -> tuple[Any, Any]:
         """An unfitted vectorizer and learner: those that were given, or the system's."""
-        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        given: Any = FeatureUnion(self.features) if isinstance(self.features, (list, tuple)) else self.features
+        vectorizer = system.vectorizer() if given is None else clone(given)
         if "n_jobs" in vectorizer.get_params():
             vectorizer.set_params(n_jobs=self.n_jobs)
         learner = system.learner() if self.learner is None else clone(self.learner)

@@ -133,7 +133,7 @@ class TrainOptions:
             refuse_shards(learner, name)
         taxonomy, vectorizer = self.known_taxonomy(), system.vectorizer().set_params(**self.features.params)
         vectorizer.check_settings()
-        parts = {"vectorizer": vectorizer, "learner": learner, "decision": self.rule, "selector": selector}
+        parts = {"features": vectorizer, "learner": learner, "decision": self.rule, "selector": selector}
         settings: dict[str, Any] = {"separator": self.path_separator, "calibrate": self.calibrate, "n_jobs": self.n_jobs}
         settings |= {"keep_back": check_fraction(self.keep_back), "keep_training_data": self.keep_training_data}
         return TextClassifier(name, taxonomy, **parts, **settings)
@@ -166,7 +166,7 @@ def train(data: Data, options: TrainOptions | None = None, model: str | Path | N
     if model is not None and options.tune is None:
         _note_replacement(Path(model), classifier.system)
     with _scratch(data, options, model) as scratch:
-        sharding = {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": options.n_jobs}
+        sharding = {"vectorizer": classifier.features, "scratch": scratch, "n_jobs": options.n_jobs}
         taxonomy: Taxonomy | None = classifier.taxonomy
         is_label = None if taxonomy is None else taxonomy.__contains__
         reading: dict[str, Any] = {"is_label": is_label, "sharding": None if options.tune is not None else sharding}
@@ -394,7 +394,7 @@ def prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier
     given = made.taxonomy
     made.taxonomy = taxonomy_of_labels(corpus.labels, made.separator) if given is None else as_taxonomy(given)
     if corpus.has_vectors:
-        made.vectorizer = Vectors()
+        made.features = Vectors()
     return made, made.taxonomy
 
 

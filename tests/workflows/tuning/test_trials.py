@@ -65,7 +65,7 @@ def test_a_trial_answers_as_the_classifier_that_is_trained_by_hand(folds):
     candidate = NB.with_features((("stop_words", "english"),))
     result = run_fold(candidate, folds, 1, 1.0, [Best()])
     by_hand = TextClassifier(
-        "nb", folds.taxonomy, learner=candidate.learner(), vectorizer=candidate.vectorizer(), calibrate=False
+        "nb", folds.taxonomy, learner=candidate.learner(), features=candidate.vectorizer(), calibrate=False
     ).fit(folds.corpus.take(learnt).documents, folds.corpus.take(learnt).labels)
     assert (result.predictions[0] != by_hand.predict_matrix(folds.corpus.take(tested).documents)).nnz == 0
 

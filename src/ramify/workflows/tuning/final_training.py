@@ -68,7 +68,7 @@ class FinalTraining:
             settings = {"system": candidate.system, "learner": learner, "calibrate": calibrate}
             settings["decision"] = None if trial.place == 0 and self.rule is None else trial.rule
             if not self.parts.full.has_vectors:
-                settings["vectorizer"] = candidate.vectorizer()
+                settings["features"] = candidate.vectorizer()
             parts = replace(self.parts, classifier=clone(self.parts.classifier).set_params(**settings))
             trained = self._in_time(partial(train_on_part, parts), reserved)
             if trained is not None and self._is_refitted and self._again(trial, mode) <= self.budget.left:
