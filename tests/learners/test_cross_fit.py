@@ -50,7 +50,7 @@ def test_out_of_fold_scores_are_those_of_classifiers_trained_without_the_fold(ma
         held_out = np.flatnonzero(fold_of == fold)
         alone = make(taxonomy, C=1.0, tol=1e-5).fit(X, names, sample_weight=(fold_of != fold).astype(float))
         expected = alone.scores(X[held_out])
-        is_near = np.abs(found[held_out]) < 1.4  # scores far beyond the margin are kept from the solution
+        is_near = np.abs(found[held_out]) < 1.9  # scores far beyond the margin are kept from the solution
         np.testing.assert_allclose(found[held_out][is_near], expected[is_near], atol=0.05)
 
 

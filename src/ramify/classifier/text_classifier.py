@@ -21,7 +21,7 @@ from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_witho
 from ramify.classifier.partial_fit import partial_fit
 from ramify.decisions import DecisionRule, FittableRule, Sign, TopDown, fit_conformal
 from ramify.errors import InputError
-from ramify.features import FeatureUnion
+from ramify.features import FeatureUnion, Vectorizer
 from ramify.features.base import BaseVectorizer, check_fitted
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
@@ -303,6 +303,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Why a text gets its label, or does not get another one: words and reasons, node by node, against its rivals."""
         check_fitted(self)
         return explain(self, text, label)
+
+    def summary(self) -> str:
+        """The parts in use, and what training selected, in one sentence.
+
+        >>> clf = TextClassifier("nb").fit(["sweet red apple", "rye bread crust"], ["food/fruit", "food/bread"])
+        >>> clf.summary()
+        'nb on single words (6 features); rule best; probabilities are not calibrated.'
+        """
+        check_fitted(self)
+        vectorizer, selected = self.vectorizer_, self.learner_.selected_params()
+        of = f" on {vectorizer.summary()}" if isinstance(vectorizer, (FeatureUnion, Vectorizer)) else ""
+        parts = [f"{self.system}{of} ({self.learner_.n_features_in_:,} features)"]
+        parts += [", ".join(f"{name} = {value:g}" for name, value in selected.items())] if selected else []
+        calibrated = "calibrated probabilities" if self.calibration_ is not None else "probabilities are not calibrated"
+        return "; ".join([*parts, f"rule {self.decision_.kind}", calibrated]) + "."
 
     def use_threads(self, n_jobs: int | None) -> None:
         """Set the number of threads, as in scikit-learn."""

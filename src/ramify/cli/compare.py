@@ -50,6 +50,7 @@ def compare(
     taxonomy_format: options.TaxonomyFormat = None,
     path_separator: options.PathSeparator = None,
     ngrams: options.Ngrams = 1,
+    characters: options.CharacterNgrams = None,
     stop_words: options.StopWords = None,
     stem: options.Stem = None,
     min_df: options.MinDf = 1,
@@ -93,7 +94,7 @@ def compare(
     check_measure(by)
     selection: dict[str, Any] = {"select": select, "select_by": select_by}
     selection |= {"select_join": select_join, "select_scope": select_scope}
-    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, **selection)
+    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, **selection, characters=characters)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
     wanted = workflows.TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     known, columns = None if model else wanted.known_taxonomy(), None

@@ -22,7 +22,7 @@ EXAMPLES = (
 def demo(
     model: Annotated[Path, Option("--model", "-m", help="Directory to write the model to.")] = Path("demo-model"),
     report: Annotated[Path, Option(help="HTML page to write the report to.")] = Path("demo-report.html"),
-    system: Annotated[str, Option(help="System to train; see 'ramify systems'.")] = "nb",
+    system: Annotated[str, Option(help="System to train; see 'ramify systems'.")] = "path-svm",
 ) -> None:
     """Train, evaluate and predict on the bundled corpus.
 
@@ -42,6 +42,7 @@ def demo(
         f"Support requests of an electronics shop: {len(shop.train):,} training and {len(shop.test):,} test documents, "
         f"{len(shop.taxonomy)} nodes in {shop.taxonomy.n_levels} levels. "
         f"Trained and tested '{system}' in {time.perf_counter() - start:.1f} s.\n"
+        f"{trained.classifier.summary()}\n"
     )
     if trained.report is not None:
         output.print(render_report(trained.report, worst=5))

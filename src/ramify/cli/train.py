@@ -29,7 +29,7 @@ def train(
     ] = False,
     minutes: Annotated[float | None, Option(help="With --auto: time limit of the whole command (default: 5).")] = None,
     by: Annotated[str | None, Option(help=f"With --auto: measure to maximize: {options.MEASURES} (default: micro_f1).")] = None,
-    system: Annotated[str | None, Option(help="System to train; see 'ramify systems' (default: nb).")] = None,
+    system: Annotated[str | None, Option(help="System to train; see 'ramify systems' (default: path-svm).")] = None,
     add: Annotated[
         list[Path] | None, Option(help="More documents for training only, such as exported reviews; may be repeated.")
     ] = None,
@@ -42,6 +42,7 @@ def train(
     refit: Annotated[bool, Option(help="After the report, train again on all documents.")] = True,
     seed: Annotated[int, Option(min=0, help="Seed of the hold-out.")] = 0,
     ngrams: options.Ngrams = 1,
+    characters: options.CharacterNgrams = None,
     stop_words: options.StopWords = None,
     stem: options.Stem = None,
     min_df: options.MinDf = 1,
@@ -78,6 +79,7 @@ def train(
       ramify train tickets.csv --model out
       ramify train tickets.csv --text body --label category --model out --report report.html
       ramify train tickets.csv --auto --minutes 5 --model out
+      ramify train tickets.csv --system svm --characters 3-4 --model out
       ramify train tickets.csv --auto --system hr-svm --by macro_f1 --model out
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
@@ -96,7 +98,7 @@ def train(
     tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
     options.refuse_output(report, model, data, test, taxonomy, *(add or ()))
     selection = (select, select_by, select_join, select_scope)
-    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection)
+    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
     wanted = workflows.TrainOptions(
         system, parse_params(param or []), taxonomy, taxonomy_format, path_separator, options.parse_rule(rule, rule_param),
@@ -137,8 +139,13 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
         title = f"{trained.classifier.system} on {data.name}"
         write_text_atomically(page, report_page(report, title, _documents(trained), tuning))
     if as_json:
-        counts = {"trained_on": trained.trained_on, "tested_on": trained.tested_on, "refitted": trained.refitted}
+        counts: dict[str, Any] = {
+            "trained_on": trained.trained_on,
+            "tested_on": trained.tested_on,
+            "refitted": trained.refitted,
+        }
         counts |= {"test_duplicates": trained.test_duplicates}
+        counts |= {"summary": trained.classifier.summary()}
         facts = {"model": str(model), **counts, "report": None if report is None else report.as_dict()}
         print_json(facts if tuning is None else facts | {"tuning": tuning.as_dict()})
         return
@@ -150,10 +157,13 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
         say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
     else:
         print_plain(_documents(trained))
+        print_plain(trained.classifier.summary() + "\n")
         output.print(render_report(report))
         if page is not None:
             say(f"Report written to {page}")
     say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
+    if tuning is None:
+        say(f"To look for a better one: ramify train {data} --auto --minutes 5 --model {model}")
 
 
 def _documents(trained: workflows.TrainResult) -> str:

@@ -118,7 +118,9 @@ class FeatureUnion(BaseVectorizer):
                     raise
         if problem is not None and not kept:
             raise problem
-        length = float(np.sqrt(sum(weight**2 for _, weight in kept)))
+        # rows have unit length in all; counts stay counts
+        is_scaled = all(getattr(block, "weighting", "tf-idf") == "tf-idf" for block, _ in kept)
+        length = float(np.sqrt(sum(weight**2 for _, weight in kept))) if is_scaled else 1.0
         self.blocks_, self.weights_ = [block for block, _ in kept], [weight / length for _, weight in kept]
         return counts
 
@@ -206,7 +208,7 @@ class FeatureUnion(BaseVectorizer):
     def summary(self) -> str:
         """The blocks in words, such as "words of 1–2, characters of 3–4"."""
         check_fitted(self, "blocks_")
-        return ", ".join(_described(block) for block in self.blocks_)
+        return ", ".join(block.summary() for block in self.blocks_)
 
     def state(self) -> State:
         """Plain values and arrays from which :meth:`from_state` makes an equal object."""
@@ -264,14 +266,18 @@ def choose_blocks(texts: Iterable[str], words: dict[str, Any] | None = None) -> 
     few = [text for text in islice(iter(texts), SAMPLE) if isinstance(text, str)]
     n_words, n_characters = sum(len(text.split()) for text in few), sum(map(len, few))
     length, settings, rare = n_words / max(1, len(few)), words or {}, 1 if len(few) < FEW else 2
+    hashing = settings.get("hashing")  # stores no vocabulary, and so knows no frequencies
+    limits: dict[str, Any] = {"hashing": hashing} if hashing is not None else {"min_df": rare}
     if n_characters > UNSEGMENTED * max(1, n_words):
-        return [Words(**settings), Characters(1, 3, analyzer="char", min_df=rare)], [1.0, 1.0]
+        return [Words(**settings), Characters(1, 3, analyzer="char", **limits)], [1.0, 1.0]
     if length <= SHORT or "ngram_range" in settings:
-        return [Words(**{"ngram_range": (1, 2), **settings}), Characters(min_df=rare)], [1.0, 1.0]
-    characters = Characters(4, 4, min_df=rare, max_df=COMMON if len(few) >= FEW else 1.0)
+        return [Words(**{"ngram_range": (1, 2), **settings}), Characters(**limits)], [1.0, 1.0]
+    if hashing is None and len(few) >= FEW:
+        limits["max_df"] = COMMON
+    characters = Characters(4, 4, **limits)
     if length > LONG:
         return [Words(**settings), characters], [1.0, 1.0]
-    pairs = Words(**{**settings, "ngram_range": (2, 2), "min_df": max(rare, settings.get("min_df", 1))})
+    pairs = Words(**{"min_df": 1 if hashing is not None else rare, **settings, "ngram_range": (2, 2)})
     return [Words(**settings), pairs, characters], [1.0, PAIRS_WEIGHT, 1.0]
 
 
@@ -283,10 +289,3 @@ def _beside(blocks: list[csr_array]) -> csr_array:
 
 def _named(block: Any, name: str) -> str:
     return name if getattr(block, "analyzer", "word") == "word" else f'"{name}"'
-
-
-def _described(block: Vectorizer) -> str:
-    low, high = block.ngram_range
-    unit = "words" if block.analyzer == "word" else "characters"
-    single = {"words": "single words", "characters": "single characters"}[unit]
-    return f"{unit} of {low}–{high}" if low != high else single if low == 1 else f"{unit} of {low}"

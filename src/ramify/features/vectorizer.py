@@ -344,6 +344,15 @@ class Vectorizer(BaseVectorizer):
             raise ModelError(f"the idf weights do not fit the {width} terms; train the model again.")
         return made
 
+    def summary(self) -> str:
+        """The terms in words.
+
+        >>> Vectorizer(ngram_range=(1, 2)).summary(), Vectorizer(analyzer="char_wb", ngram_range=(4, 4)).summary()
+        ('words of 1–2', 'characters of 4')
+        """
+        unit, (low, high) = "words" if self.analyzer == "word" else "characters", self.ngram_range
+        return f"{unit} of {low}–{high}" if low != high else f"single {unit}" if low == 1 else f"{unit} of {low}"
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_terms" in vars(self)
 

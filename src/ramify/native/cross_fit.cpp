@@ -15,7 +15,7 @@ namespace ramify {
 
 namespace {
 
-constexpr float kFar = 0.5f;  // beyond the margin: pairs that no fold is going to use
+constexpr float kFar = 1.0f;  // beyond the margin: pairs that no fold is going to use
 typedef float Lanes __attribute__((vector_size(4 * kLanes)));
 
 // Products of a row with the weights of all lanes.

@@ -17,13 +17,13 @@ from ramify.classifier.text_classifier import TextClassifier, refuse_shards
 from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, LabelError
-from ramify.features import TermSelector, Vectorizer, Vectors
+from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
 from ramify.features.text_analysis import STOP_LISTS
 from ramify.formatting import counted
 from ramify.metrics import Report
 from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
 from ramify.persistence import model_metadata, refuse_foreign_target, scratch_directory
-from ramify.systems import System, find_system
+from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.learning import check_number, refuse_paths
 from ramify.workflows.evaluation import check_labels, evaluate_with_errors
@@ -32,7 +32,6 @@ from ramify.workflows.reading import ReadOptions, needs_shards, read_added
 if TYPE_CHECKING:
     from ramify.workflows.tuning import TuningResult
 
-DEFAULT_SYSTEM = "nb"
 Data = str | Path | Corpus
 
 
@@ -42,7 +41,8 @@ class FeatureOptions:
 
     ngrams: longest word n-grams. stop_words: "english", "english-long", or a file with one word per line. stem: language of a
     stemmer. min_df: least number of documents with a word. max_features: keep only the most frequent words. hashing: number of
-    columns of feature hashing. select, select_by, select_join, select_scope: see :class:`~ramify.features.TermSelector`.
+    columns of feature hashing. characters: n-grams of characters beside words, such as "3-4", or "none" (default: as the system
+    has it). select, select_by, select_join, select_scope: see :class:`~ramify.features.TermSelector`.
     """
 
     ngrams: int = 1
@@ -55,12 +55,30 @@ class FeatureOptions:
     select_by: str = "information-gain"
     select_join: str = "max"
     select_scope: str = "flat"
+    characters: str | None = None
 
     @property
     def params(self) -> dict[str, Any]:
         """Parameters of a :class:`~ramify.features.Vectorizer`."""
         words = {"ngram_range": (1, self.ngrams), "stop_words": read_stop_words(self.stop_words), "stemmer": self.stem}
         return words | {"min_df": self.min_df, "max_features": self.max_features, "hashing": self.hashing}
+
+    def new_vectorizer(self, system: System) -> Any:
+        """The system's vectorizer with these settings; options for words leave its characters as they are."""
+        vectorizer, defaults = system.vectorizer(), Vectorizer().get_params()
+        changed = {name: value for name, value in self.params.items() if value != defaults[name]}
+        lengths = None if self.characters is None else parse_characters(self.characters)
+        if isinstance(vectorizer, FeatureUnion):
+            if lengths is None:
+                return vectorizer.set_params(words=changed or None)
+            vectorizer = Words(**changed)
+        else:
+            vectorizer.set_params(**changed)
+        if not lengths:
+            return vectorizer
+        no_words = {"stop_words": None, "stemmer": None, "max_features": None}
+        characters = clone(vectorizer).set_params(analyzer="char_wb", ngram_range=lengths, **no_words)
+        return FeatureUnion([vectorizer, characters])
 
     def new_selector(self) -> TermSelector | None:
         """The term selector, if any, with checked parameters."""
@@ -87,7 +105,7 @@ class TuneOptions:
 class TrainOptions:
     """What to train, and on what.
 
-    system: a row of ``ramify systems``, with parameters of its learner if need be: "svm" or "lr:C=10" (default: nb).
+    system: a row of ``ramify systems``, with parameters of its learner if need be: "svm" or "lr:C=10" (default: path-svm).
     params: parameters of the learner. taxonomy: a taxonomy or its file (default: read from label paths).
     path_separator: what joins the parts of a label path (default: detected). rule: decision rule (default: the system's).
     test: test documents (default: hold out a fraction `holdout`; 0 for no test). add: more documents for training only, such as
@@ -131,7 +149,7 @@ class TrainOptions:
             if check_fraction(self.keep_back) > 0:
                 raise InputError("a model in shards scores few nodes and has no guarantee; leave out --keep-back or --shards.")
             refuse_shards(learner, name)
-        taxonomy, vectorizer = self.known_taxonomy(), system.vectorizer().set_params(**self.features.params)
+        taxonomy, vectorizer = self.known_taxonomy(), self.features.new_vectorizer(system)
         vectorizer.check_settings()
         parts = {"features": vectorizer, "learner": learner, "decision": self.rule, "selector": selector}
         settings: dict[str, Any] = {"separator": self.path_separator, "calibrate": self.calibrate, "n_jobs": self.n_jobs}
@@ -244,6 +262,21 @@ def learn_taxonomy(
     features = Vectors() if corpus.has_vectors else vectorizer
     X, Y = features.fit_transform(corpus.documents), Taxonomy.flat(names).encode(corpus.labels)
     return learn_groups(X, Y, names, levels, **settings), features.get_feature_names_out()
+
+
+def parse_characters(given: str) -> tuple[int, int] | None:
+    """The shortest and longest n-grams of characters; None for "none".
+
+    >>> parse_characters("3-4"), parse_characters("5"), parse_characters("none")
+    ((3, 4), (5, 5), None)
+    """
+    if given == "none":
+        return None
+    found = re.fullmatch(r"([1-9]\d?)(?:-([1-9]\d?))?", given)
+    lengths = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if lengths[0] > lengths[1]:
+        raise InputError(f"--characters is {given!r}; give the lengths of n-grams such as 3-4, or none.")
+    return lengths
 
 
 def read_stop_words(given: str | None) -> str | list[str] | None:
@@ -422,14 +455,17 @@ def count_duplicates(train: Corpus, test: Corpus) -> int:
 def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
     """Train the same classifier again on all documents, if some were held out; the report stays that of the tested one.
 
-    Its calibration and guarantee are reused, unless documents are kept back.
+    What was selected for the tested one is reused: parameters, rule, calibration and guarantee; the latter two unless documents
+    are kept back.
     """
     if not parts.is_held_out or trained.report is None:
         return trained
     tested, classifier = trained.classifier, clone(parts.classifier)
     is_reused = tested.calibration_ is not None and not classifier.keep_back > 0
-    classifier.set_params(calibrate=classifier.calibrate and not is_reused)
+    learner = clone(tested.learner_).set_params(taxonomy=None, **tested.learner_.selected_params())
+    classifier.set_params(calibrate=classifier.calibrate and not is_reused, learner=learner, decision=tested.decision_)
     fitted = classifier.fit(parts.full.documents, parts.full.labels)
+    fitted.set_params(decision=parts.classifier.decision)
     _note(fitted, parts.full, parts, trained.report)
     if is_reused:
         fitted.calibrate, fitted.calibration_, fitted.guarantee_ = True, tested.calibration_, tested.guarantee_

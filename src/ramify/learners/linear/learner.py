@@ -39,6 +39,7 @@ from ramify.taxonomy import Taxonomy
 
 FEWEST_DOCUMENTS = 100  # from which on C is selected
 MOST_COSTS = 12  # that are tried
+LOOSE = 1e-2  # relative duality gap that suffices to compare costs of tied classes
 MOST_DUAL_VARIABLES = 1 << 25  # that are stored with a model
 FIRST_COSTS = {"hinge": 1.0, "squared_hinge": 3.0, "logistic": 30.0}  # by loss: C that suits most texts
 
@@ -219,28 +220,47 @@ class TiedLearner(LinearLearner):
     ) -> tuple[TrainedWeights, Setup]:
         """Weights for the given C or, with ``"auto"``, for the one that predicts held-out documents best.
 
-        Independent classes are solved for the first cost, folds start from there, and so does the solution for another cost.
+        Classes are solved for the first cost, independently of each other, folds start from there, and so does the solution for
+        another cost.
         judged: by class, whether it is a label (default: all); with it, C of tied or dense problems is the first one.
         keeps_held_out: whether out-of-fold scores are wanted.
         """
         directory = shard_directory()  # where large models are written in shards
         shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
-        by_folds = isinstance(ties, Forest) and ties.is_flat and shards is None and not suits(X, own, setup)
-        is_auto, keeps = self.C == "auto", self.keeps_warm_start or (by_folds and (self.keeps_held_out or keeps_held_out))
-        if is_auto:
-            setup = replace(setup, C=FIRST_COSTS[setup.settings.loss])
-        if is_auto and not by_folds and judged is None:
-            setup = replace(setup, C=self._select_C(X, own, ties, weight, setup))
-        setup = replace(setup, shards=shards, keep_dual=keeps or (is_auto and by_folds))
+        is_sparse = isinstance(ties, Forest) and shards is None and not suits(X, own, setup)
+        by_folds, is_enough = is_sparse and ties.is_flat, own.shape[0] >= FEWEST_DOCUMENTS
+        is_auto, wants_scores = self.C == "auto", by_folds and (self.keeps_held_out or keeps_held_out)
 
-        def solve(setup: Setup, start: Any = None) -> TrainedWeights:
+        def solve(setup: Setup, ties: Any, start: Any = None) -> TrainedWeights:
             costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
-            return self._train(X, own, ties, costs, setup, start)
+            return self._train(X, own, ties, costs, replace(setup, shards=shards), start)
 
-        trained, quality = solve(setup), dict[float, float]()
+        start = None
+        if is_auto:
+            self.C_scores_ = {}
+            setup = replace(setup, C=FIRST_COSTS[setup.settings.loss])
+            if is_sparse and is_enough:  # ties are left out: they change the best cost little, and take longer to solve
+                units = ties if by_folds else flat_units(ties.class_nodes)
+                loose = max(setup.settings.tolerance, LOOSE)
+                rough = setup if by_folds else replace(setup, settings=replace(setup.settings, tolerance=loose))
+                C, trained = self._select_cost(X, own, judged, rough, lambda setup, start: solve(setup, units, start))
+                setup = replace(setup, C=C)
+                if by_folds:
+                    start = trained
+            elif not by_folds and judged is None:
+                setup = replace(setup, C=self._select_C(X, own, ties, weight, setup))
+        setup = replace(setup, keep_dual=self.keeps_warm_start or wants_scores)
+        return (solve(setup, ties) if start is None else start), setup
+
+    def _select_cost(
+        self, X: csr_array, own: csr_array, judged: Any, setup: Setup, solve: Callable[[Setup, Any], TrainedWeights]
+    ) -> tuple[float, TrainedWeights]:
+        """The cost that predicts held-out documents best, and the solution for it."""
         judged = np.ones(own.shape[1], dtype=bool) if judged is None else judged
-        is_multi_label, is_enough = bool(np.any(np.diff(own.indptr) != 1)), own.shape[0] >= FEWEST_DOCUMENTS
-        while is_auto and by_folds and is_enough and (fit := cross_fit.CrossFit.of(trained, self.n_jobs)) is not None:
+        is_multi_label, quality = bool(np.any(np.diff(own.indptr) != 1)), dict[float, float]()
+        setup = replace(setup, keep_dual=True)
+        trained = solve(setup, None)
+        while (fit := cross_fit.CrossFit.of(trained, self.n_jobs)) is not None:
             with stage("selecting C", 1) as step:
                 found = cross_fit.measure_costs(fit, X, own, judged, is_multi_label)
                 step.advance()
@@ -252,9 +272,8 @@ class TiedLearner(LinearLearner):
             trained = solve(setup, trained.start)
             if min(found) < factor < max(found) or len(quality) > MOST_COSTS:
                 break  # otherwise the best cost may lie beyond those that were tried
-        if is_auto and by_folds:
-            self.C_scores_ = dict(sorted(quality.items()))
-        return trained, replace(setup, shards=None)
+        self.C_scores_ = dict(sorted(quality.items()))
+        return setup.C, trained
 
     def _held_out_scores(self, X: csr_array, trained: TrainedWeights) -> tuple[NDArray[np.int64], Scores] | None:
         """Training documents, and their scores by classes that were not trained on them; None where classes are tied."""
