@@ -144,7 +144,7 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
             "tested_on": trained.tested_on,
             "refitted": trained.refitted,
         }
-        counts |= {"test_duplicates": trained.test_duplicates}
+        counts |= {"refitted": trained.refitted, "test_duplicates": trained.test_duplicates}
         counts |= {"summary": trained.classifier.summary()}
         facts = {"model": str(model), **counts, "report": None if report is None else report.as_dict()}
         print_json(facts if tuning is None else facts | {"tuning": tuning.as_dict()})
