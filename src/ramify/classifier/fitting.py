@@ -318,6 +318,7 @@ def refuse_class_weight(learner: Any) -> None:
 # ---- calibration ----------------------------------------------------------------------------------------------------------
 
 FEWEST_HELD_OUT = 100  # documents to fit a calibration on
+MOST_CALIBRATED = 3_000_000  # documents × nodes that a calibration is fitted on, where held-out scores cost little
 MOST_NODES = 50_000  # beyond that, documents × nodes do not fit into memory
 
 
@@ -330,6 +331,9 @@ def calibrate_learner(learner: Any, X: csr_array, Y: csr_array, has_guarantee: b
     kind = calibration_class(taxonomy, multi_label=multi_label)
     if learner.held_out_ is not None:
         documents, scores = learner.held_out_
+        if len(documents) * n_nodes > MOST_CALIBRATED:
+            some = np.random.default_rng(0).permutation(len(documents))[: max(FEWEST, MOST_CALIBRATED // n_nodes)]
+            documents, scores = documents[some], scores[some]
         found = [values_for(kind, learner, scores)]
     else:
         documents, found = np.zeros(0, dtype=np.int64), []
