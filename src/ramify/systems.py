@@ -19,7 +19,6 @@ class System:
 
     vectorizer, learner, decision: make a new, unfitted part.
     multi_label_decision: makes the rule for multi-label documents; None where the system predicts one label only.
-    needs_tree: whether a DAG is refused.
     """
 
     name: str
@@ -29,12 +28,16 @@ class System:
     learner: Callable[[], learners.Learner]
     decision: Callable[[], DecisionRule]
     multi_label_decision: Callable[[], DecisionRule] | None = None
-    needs_tree: bool = False
 
     @property
     def is_multi_label(self) -> bool:
         """Whether a prediction may hold more than one label."""
         return self.multi_label_decision is not None
+
+    @property
+    def uses_main_parents(self) -> bool:
+        """Whether learner or rule work over the main-parent tree of a DAG, rather than with all parents."""
+        return self.learner().uses_main_parents or self.decision().uses_main_parents
 
 
 _tf_idf = partial(Vectorizer, weighting="tf-idf", sublinear_tf=True)
@@ -52,43 +55,43 @@ DUMAIS = "after Dumais & Chen 2000"
 DEFAULT_SYSTEM = "path-svm"
 
 # fmt: off
-_ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for multi-label documents, needs a tree
+_ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for multi-label documents
     System("path-svm", "support vector machines at all nodes on words and characters, scores added along the path", DUMAIS,
            FeatureUnion, learners.PathSVM, Best, GCut),
     System("nb", "multinomial naive Bayes with Laplace smoothing, best labelled node", MCCALLUM,
            _counts, learners.MultinomialNaiveBayes, Best),
     System("shrinkage-nb", "naive Bayes with word probabilities shrunk towards the ancestors', best labelled node", MCCALLUM,
-           _counts, learners.ShrinkageNaiveBayes, Best, needs_tree=True),
+           _counts, learners.ShrinkageNaiveBayes, Best),
     System("pachinko-nb", "naive Bayes top-down, a classifier among the children of every node", KOLLER,
-           _counts, learners.PachinkoNaiveBayes, Descend, needs_tree=True),
+           _counts, learners.PachinkoNaiveBayes, Descend),
     System("svm", "flat support vector machines, one-vs-rest", GOPAL,
            _tf_idf, partial(learners.OneVsRestSVM, C="auto"), Best, GCut),
     System("lr", "flat logistic regression, one-vs-rest", GOPAL,
            _tf_idf, partial(learners.OneVsRestLogistic, C="auto"), Best, GCut),
     System("td-svm", "support vector machines top-down, a classifier among the children of every node", GOPAL,
-           _tf_idf, learners.TopDownSVM, Descend, needs_tree=True),
+           _tf_idf, learners.TopDownSVM, Descend),
     System("hr-svm", "support vector machines with weights regularized towards the parent's", GOPAL,
            _tf_idf, partial(learners.RecursiveSVM, C="auto"), Best, GCut),
     System("hr-lr", "logistic regression with weights regularized towards the parent's", GOPAL,
            _tf_idf, partial(learners.RecursiveLogistic, C="auto"), Best, GCut),
     System("hsvm", "one structured large-margin model of whole paths", CAI,
-           _tf_idf, learners.HierarchicalSVM, Best, needs_tree=True),
+           _tf_idf, learners.HierarchicalSVM, Best),
     System("ot", "top-down classifiers regularized to be orthogonal to those of the ancestors", ZHOU,
-           _tf_idf, learners.OrthogonalTransfer, Descend, needs_tree=True),
+           _tf_idf, learners.OrthogonalTransfer, Descend),
     System("hblr", "Bayesian logistic regression with a prior around the parent's weights and learnt variances", GOPAL_2012,
-           _tf_idf, learners.BayesianLogistic, Best, needs_tree=True),
+           _tf_idf, learners.BayesianLogistic, Best),
     System("h-svm", "a support vector machine per node, trained on its parent's documents, applied top-down", CESA_BIANCHI,
-           _tf_idf, learners.NodeClassifiers, TopDown, TopDown, needs_tree=True),
+           _tf_idf, learners.NodeClassifiers, TopDown, TopDown),
     System("b-svm", "the same classifiers, and the label set with the least expected H-loss", CESA_BIANCHI,
-           _tf_idf, learners.NodeClassifiers, MinimizeHLoss, MinimizeHLoss, needs_tree=True),
+           _tf_idf, learners.NodeClassifiers, MinimizeHLoss, MinimizeHLoss),
     System("adaboost-mh", "boosted decision stumps on the presence of words, all labelled nodes together", ESULI,
            _presence, learners.AdaBoostMH, Best, Sign),
     System("treeboost-mh", "boosted decision stumps among the children of every node, top-down", ESULI,
-           _presence, learners.TreeBoostMH, Best, TopDown, needs_tree=True),
+           _presence, learners.TreeBoostMH, Best, TopDown),
     System("isotonic-svm", "independent support vector machines at all nodes, with isotonic smoothing over the tree", PUNERA,
-           _tf_idf, _node_svms, _isotonic, _isotonic, needs_tree=True),
+           _tf_idf, _node_svms, _isotonic, _isotonic),
     System("isotonic-nb", "independent naive Bayes classifiers at all nodes, with isotonic smoothing over the tree", PUNERA,
-           _counts, _node_nb, _isotonic, _isotonic, needs_tree=True),
+           _counts, _node_nb, _isotonic, _isotonic),
 )
 # fmt: on
 

@@ -4,11 +4,10 @@ from ramify.calibration.curves import KINDS, Calibration, check_kind, fit_calibr
 from ramify.calibration.nested_logit import LogPotentials
 from ramify.calibration.tree_calibration import (
     CALIBRATIONS,
-    ClosureCalibration,
     MultiLabelCalibration,
     TreeCalibration,
     calibration_class,
 )
 
-__all__ = ["CALIBRATIONS", "KINDS", "Calibration", "ClosureCalibration", "LogPotentials", "MultiLabelCalibration"]
+__all__ = ["CALIBRATIONS", "KINDS", "Calibration", "LogPotentials", "MultiLabelCalibration"]
 __all__ += ["TreeCalibration", "calibration_class", "check_kind", "fit_calibration", "fit_sigmoid"]

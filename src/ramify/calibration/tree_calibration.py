@@ -1,8 +1,7 @@
 """Calibrated probabilities of all nodes of a taxonomy that are consistent: a child's is never above its parent's.
 
-    nested       one label per document, over a tree: a nested logit, then isotonic regression for every depth
-    closure      one label per document, nodes with multiple parents: a softmax over the nodes where documents end, with one
-                 scale; a node gets the sum of all at and below it
+    nested       one label per document: a nested logit over the tree, then isotonic regression for every depth; in a DAG over
+                 the main-parent tree, and then a node gets the sum of what ends at and below it
     multi-label  any number of labels: isotonic regression for every depth, then no child above its parent
 
 A nested logit (nested_logit.py) is consistent, and right on average, but a high probability may be too high and a low one too
@@ -29,7 +28,7 @@ from ramify.errors import ModelError
 from ramify.metrics.calibration import binned_calibration_error
 from ramify.native import reallocate_probability_in_place
 from ramify.persistence import are_offsets
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, labels_on_tree, largest_below, most_specific, spread_over_dag
 
 MIN_FRACTION = 0.01  # of the mass beside a path: the least that reallocation leaves
 MIN_DOCUMENTS = 50  # for a curve of its own
@@ -124,7 +123,7 @@ def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class TreeCalibration:
-    """One label per document, over a tree. is_end: nodes at which documents may end; all leaves are."""
+    """One label per document. is_end: nodes at which documents may end; all leaves are."""
 
     nested_logit: NestedLogit
     is_end: NDArray[np.bool_]
@@ -135,18 +134,19 @@ class TreeCalibration:
     @classmethod
     def fit(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
         """From log potentials of documents that the learner was not trained on, and their labels."""
-        truth = truth_of(Y, taxonomy)
-        is_end = taxonomy.is_leaf | np.isin(np.arange(len(taxonomy)), truth[1])
-        nested_logit = NestedLogit.fit(_ending_at(is_end, log_potentials), truth, taxonomy)
+        truth, tree = truth_of(Y, taxonomy), taxonomy.tree
+        is_end = tree.is_leaf | np.isin(np.arange(len(tree)), truth[1])
+        nested_logit = NestedLogit.fit(_ending_at(is_end, log_potentials), truth, tree)
         curves: list[tuple[Floats, Floats]] = []
-        closed = expand_to_ancestors(Y, taxonomy).toarray()
+        closed = labels_on_tree(expand_to_ancestors(Y, taxonomy), taxonomy).toarray()
         cls(nested_logit, is_end, Curves.concatenate([])).apply(log_potentials, taxonomy, curves, closed)
         return cls(nested_logit, is_end, Curves.concatenate(curves))
 
     def apply(self, log_potentials: LogPotentials, taxonomy: Taxonomy, new_curves: Any = None, truth: Any = None) -> Floats:
         """P(node), documents × nodes. new_curves, truth: while fitting, where curves go, and the labels (dense, closed)."""
-        P = self.nested_logit.conditionals(_ending_at(self.is_end, log_potentials), taxonomy)
-        levels, rows = levels_with_siblings(taxonomy), np.arange(len(P))
+        tree = taxonomy.tree
+        P = self.nested_logit.conditionals(_ending_at(self.is_end, log_potentials), tree)
+        levels, rows = levels_with_siblings(tree), np.arange(len(P))
         for level in levels[1:]:
             P[:, level.nodes] *= P[:, level.parents][:, level.group]
         for k in range(ROUNDS * len(levels) if len(P) else 0):
@@ -159,8 +159,8 @@ class TreeCalibration:
                 is_needed = k < len(levels) or binned_calibration_error(p, is_true) > TOLERANCE
                 new_curves.append(fit_curve(p, is_true) if is_needed else NO_CURVE)
                 targets = Curves.concatenate([new_curves[-1]]).apply(0, p)
-            reallocate_in_place(P, taxonomy, best, targets, raise_ancestors=k < (ROUNDS - 1) * len(levels))
-        return P
+            reallocate_in_place(P, tree, best, targets, raise_ancestors=k < (ROUNDS - 1) * len(levels))
+        return spread_over_dag(P, taxonomy)
 
     def arrays(self) -> Arrays:
         """What a model file stores."""
@@ -169,46 +169,16 @@ class TreeCalibration:
     @classmethod
     def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
         """Make a calibration from stored arrays, after checking them."""
-        taxonomy.require_tree("this calibration")
-        is_end = arrays["is_end"]
-        if is_end.dtype != np.bool_ or is_end.shape != (len(taxonomy),) or not is_end[taxonomy.is_leaf].all():
+        is_end, tree = arrays["is_end"], taxonomy.tree
+        if is_end.dtype != np.bool_ or is_end.shape != (len(tree),) or not is_end[tree.is_leaf].all():
             raise ModelError("the calibration does not fit the taxonomy; train the model again.")
-        nested_logit = NestedLogit.from_arrays(arrays, taxonomy.n_levels)
-        return cls(nested_logit, is_end, Curves.from_arrays(arrays, ROUNDS * taxonomy.n_levels))
+        nested_logit = NestedLogit.from_arrays(arrays, tree.n_levels)
+        return cls(nested_logit, is_end, Curves.from_arrays(arrays, ROUNDS * tree.n_levels))
 
 
 def _ending_at(is_end: NDArray[np.bool_], log_potentials: LogPotentials) -> LogPotentials:
     """The log potentials with no document ending at other nodes."""
     return LogPotentials(np.where(is_end, log_potentials.ends, np.nan), log_potentials.steps)
-
-
-@dataclass(frozen=True, slots=True)
-class ClosureCalibration:
-    """One label per document, where nodes may have multiple parents."""
-
-    nested_logit: NestedLogit
-    kind: ClassVar[str] = "closure"
-    takes: ClassVar[str] = "log_potentials"
-
-    @classmethod
-    def fit(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
-        """From log potentials of documents that the learner was not trained on, and their labels."""
-        return cls(NestedLogit.fit(LogPotentials(log_potentials.ends), truth_of(Y, taxonomy), Taxonomy.flat(taxonomy.names)))
-
-    def apply(self, log_potentials: LogPotentials, taxonomy: Taxonomy) -> Floats:
-        """P(node), documents × nodes."""
-        ending = self.nested_logit.conditionals(LogPotentials(log_potentials.ends), Taxonomy.flat(taxonomy.names))
-        above = expand_to_ancestors(csr_array(np.eye(len(taxonomy), dtype=bool)), taxonomy).astype(np.float64)
-        return np.asarray(ending @ above).clip(0, 1)
-
-    def arrays(self) -> Arrays:
-        """What a model file stores."""
-        return self.nested_logit.arrays()
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
-        """Make a calibration from stored arrays, after checking them."""
-        return cls(NestedLogit.from_arrays(arrays, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +192,7 @@ class MultiLabelCalibration:
     @classmethod
     def fit(cls, memberships: NDArray[Any], Y: csr_array, taxonomy: Taxonomy) -> Self:
         """From memberships of documents that the learner was not trained on, and their labels."""
-        P, truth = memberships.astype(np.float64), expand_to_ancestors(Y, taxonomy).toarray()
+        P, truth = _over_dag(memberships, taxonomy), expand_to_ancestors(Y, taxonomy).toarray()
         curves = []
         for depth in range(taxonomy.n_levels):
             columns = np.flatnonzero(taxonomy.depth == depth)
@@ -233,7 +203,8 @@ class MultiLabelCalibration:
 
     def apply(self, memberships: NDArray[Any], taxonomy: Taxonomy) -> Floats:
         """P(node), documents × nodes."""
-        P = np.nan_to_num(memberships.astype(np.float64), nan=0.0, neginf=0.0)
+        memberships = _over_dag(memberships, taxonomy)
+        P = np.nan_to_num(memberships, nan=0.0, neginf=0.0)
         for node in range(len(taxonomy)):  # parents come first
             curve = self.curves.apply(int(taxonomy.depth[node]), P[:, node])
             P[:, node] = np.where(memberships[:, node] == -np.inf, 0.0, curve)
@@ -251,12 +222,18 @@ class MultiLabelCalibration:
         return cls(Curves.from_arrays(arrays, taxonomy.n_levels))
 
 
-CALIBRATIONS: dict[str, Any] = {kind.kind: kind for kind in (TreeCalibration, ClosureCalibration, MultiLabelCalibration)}
+def _over_dag(memberships: NDArray[Any], taxonomy: Taxonomy) -> Floats:
+    """In a DAG, the largest at and below each node, since a learner over the main-parent tree may not know other parents."""
+    P = memberships.astype(np.float64)
+    return P if taxonomy.is_tree else largest_below(P, taxonomy)
 
 
-def calibration_class(taxonomy: Taxonomy, multi_label: bool) -> Any:
+CALIBRATIONS: dict[str, Any] = {kind.kind: kind for kind in (TreeCalibration, MultiLabelCalibration)}
+
+
+def calibration_class(multi_label: bool) -> Any:
     """The calibration for documents with one label, or with any number of them."""
-    return MultiLabelCalibration if multi_label else TreeCalibration if taxonomy.is_tree else ClosureCalibration
+    return MultiLabelCalibration if multi_label else TreeCalibration
 
 
 def truth_of(Y: csr_array, taxonomy: Taxonomy) -> Truth:

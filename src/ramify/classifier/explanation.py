@@ -198,7 +198,8 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
     true = None if T is None else set(T.indices.tolist())
     closed = expand_to_ancestors(case.labels, taxonomy)
     contour = set() if T is None else set(first_errors(T, closed, taxonomy).indices.tolist())
-    against = _contradictions(case.learner.memberships(case.scores)[0], taxonomy)
+    known = taxonomy.tree if case.learner.uses_main_parents else taxonomy  # where the learner compares a node with its parents
+    against = _contradictions(case.learner.memberships(case.scores)[0], known)
     highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf, neginf=-np.inf), kind="stable")[:SHOWN].tolist()
     shown = _depth_first({*case.taken, *(true or ()), *against, *highest}, taxonomy)
     return [

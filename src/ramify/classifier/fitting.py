@@ -328,7 +328,7 @@ def calibrate_learner(learner: Any, X: csr_array, Y: csr_array, has_guarantee: b
     if n_docs < FEWEST_HELD_OUT or n_nodes > MOST_NODES or learner.scores_candidates_only:
         return None, None
     taxonomy, multi_label = learner.taxonomy_, not is_single_label(Y, learner.taxonomy_)
-    kind = calibration_class(taxonomy, multi_label=multi_label)
+    kind = calibration_class(multi_label)
     if learner.held_out_ is not None:
         documents, scores = learner.held_out_
         if len(documents) * n_nodes > MOST_CALIBRATED:

@@ -79,7 +79,7 @@ def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: An
     """The taxonomy to train with: a given one, or the current one, extended by new label paths."""
     known = classifier.taxonomy_
     if given is not None:
-        return as_taxonomy(given)
+        return as_taxonomy(given).with_main_parents_of(known)
     if not classifier.figures_.get("taxonomy_from_labels") or all(label in known for row in rows for label in row):
         return known
     separator = known.separator if known.n_levels > 1 else classifier.separator

@@ -97,10 +97,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         system = find_system(self.system)
         rows, many, integers = normalize_labels(labels)
         taxonomy = taxonomy_of_labels(rows, self.separator) if self.taxonomy is None else as_taxonomy(self.taxonomy)
-        if system.needs_tree:
-            taxonomy.require_tree(f"system {system.name!r}")
         texts, kept_texts, rows, kept_rows = fitting.split_texts(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
+        taxonomy = taxonomy.with_main_parents(np.bincount(Y.indices, minlength=len(taxonomy)))
         decision: Any = self.decision
         if decision is None:
             is_multi_label = fitting.multi_label_fraction(Y, taxonomy) >= fitting.MULTI_LABEL_FRACTION
@@ -267,6 +266,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         values = fitting.values_for(self.decision_, self.learner_, scores)
         Y, refined = fitting.decide_by(self.decision_, values, self.taxonomy_)
         return Y, self.probabilities_of(scores, refined)
+
+    @property
+    def uses_main_parents(self) -> bool:
+        """Whether the taxonomy is a DAG, and learner or rule work over its main-parent tree, ``taxonomy_.tree``."""
+        check_fitted(self)
+        return not self.taxonomy_.is_tree and (self.learner_.uses_main_parents or self.decision_.uses_main_parents)
 
     def uncalibrated(self) -> Self:
         """The same classifier with uncalibrated probabilities."""

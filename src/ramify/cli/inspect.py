@@ -86,12 +86,13 @@ def systems(as_json: AsJson = False) -> None:
     from ramify.systems import SYSTEMS
 
     if as_json:
-        rows = SYSTEMS.values()
-        print_json([{"name": s.name, "summary": s.summary, "source": s.source, "needs_tree": s.needs_tree} for s in rows])
+        names = ("name", "summary", "source", "uses_main_parents")
+        print_json([{name: getattr(system, name) for name in names} for system in SYSTEMS.values()])
         return
-    table = Table("system", "description", "source", box=None, pad_edge=False)
+    table = Table("system", "description", "source", "on a DAG", box=None, pad_edge=False)
     for system in SYSTEMS.values():
-        table.add_row(system.name, system.summary, system.source)
+        on_dag = "main parents" if system.uses_main_parents else "all parents"
+        table.add_row(system.name, system.summary, system.source, on_dag)
     output.print(table)
 
 
@@ -127,6 +128,8 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
 
 
 def _inspect_model(path: Path) -> tuple[dict[str, Any], ramify.Taxonomy]:
+    from ramify.reports.terminal import describe_main_parents
+
     classifier = load_model(path)
     learner = classifier.learner_
     values, arrays = learner.state()
@@ -139,6 +142,8 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], ramify.Taxonomy]:
         **figures,
         **classifier.figures_.get("evaluation", {}),
     }
+    if classifier.uses_main_parents:
+        facts["main_parents"] = describe_main_parents(classifier.taxonomy_)
     return facts, classifier.taxonomy_
 
 

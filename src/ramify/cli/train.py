@@ -128,7 +128,7 @@ def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dic
 
 def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | None, as_json: bool) -> None:
     """Write the report as a page, and print it, or everything as JSON."""
-    from ramify.reports.terminal import render_report, render_tuning
+    from ramify.reports.terminal import describe_main_parents, render_report, render_tuning
     from ramify.workflows.tuning.result import command_options
 
     report, tuning = trained.report, trained.tuning
@@ -149,6 +149,10 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
         facts = {"model": str(model), **counts, "report": None if report is None else report.as_dict()}
         print_json(facts if tuning is None else facts | {"tuning": tuning.as_dict()})
         return
+    if (made := trained.classifier).uses_main_parents:
+        what = made.system if made.learner_.uses_main_parents else f"rule {made.decision_.kind!r}"
+        how = "works over the tree of main parents, those with the fewest documents; labels get all their ancestors"
+        say(f"The taxonomy is a DAG: {what} {how}. {describe_main_parents(made.taxonomy_)}.")
     if tuning is not None:
         output.print(render_tuning(tuning, report is not None))
         command = f"ramify train {data} {command_options(tuning)}"

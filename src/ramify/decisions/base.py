@@ -29,6 +29,7 @@ class DecisionRule(ABC):
     takes: the values that it needs for every node: "scores", how well a node fits as the label; "memberships", P(node);
     "conditionals", P(node | parent); or "margins", positive for yes.
     takes_sparse: whether scores may come as a sparse matrix, in which an absent node has no score.
+    uses_main_parents: whether a DAG is decided over its main-parent tree; all ancestors of a label are added afterwards.
 
     Two rules are equal when they have the same kind and state.
     """
@@ -37,6 +38,7 @@ class DecisionRule(ABC):
     kind: ClassVar[str]
     takes: ClassVar[str] = "scores"
     takes_sparse: ClassVar[bool] = False
+    uses_main_parents: ClassVar[bool] = False
 
     @abstractmethod
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
@@ -319,6 +321,11 @@ def sparse_to_labels(chosen: NDArray[np.bool_], S: csr_array, taxonomy: Taxonomy
 def rows_of(matrix: csr_array) -> NDArray[np.int64]:
     """The row of each stored entry."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def close_over_dag(Y: csr_array, taxonomy: Taxonomy) -> csr_array:
+    """Labels that are closed over the main-parent tree, closed over the whole taxonomy."""
+    return Y if taxonomy.is_tree else expand_to_ancestors(Y, taxonomy)
 
 
 def nodes_to_labels(nodes: NDArray[np.int64], taxonomy: Taxonomy) -> csr_array:

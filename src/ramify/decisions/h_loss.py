@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import base
 from ramify.decisions.base import Floats, Scores
-from ramify.decisions.reasons import IMPOSSIBLE, NO_CLASSIFIER, compare, format_numbers
+from ramify.decisions.reasons import IMPOSSIBLE, NO_CLASSIFIER, compare, format_numbers, with_labels_below
 from ramify.metrics.hierarchical import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
 from ramify.taxonomy import Taxonomy, levels_of
@@ -38,22 +38,24 @@ def minimize_h_loss(
     probabilities: documents × nodes, P(node | parent); a node with NaN or 0 is never taken.
     costs: 1 everywhere, "siblings" for 1 / the number of siblings, one number per node, or numbers by node name (others: 1).
     switch_depth: nodes above this depth are decided from the top down, at 1/2; 0 decides all from the bottom up.
+    The set is exact for a tree. A DAG is decided over its main-parent tree, whose H-loss is minimized; then all ancestors of a
+    label are added.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
     >>> taxonomy.decode(minimize_h_loss([[0.6, 0.9, 0.1], [0.6, 0.5, 0.5]], taxonomy))
     [['a/b'], []]
     """
-    taxonomy.require_tree("minimizing the H-loss")
+    tree = taxonomy.tree
     P = base.read_probabilities(probabilities, taxonomy)
     MinimizeHLoss(switch_depth=switch_depth).check()
-    by_sign = (taxonomy.depth < switch_depth).astype(np.uint8)
-    parent, cost = taxonomy.parent.astype(np.int32), node_costs(taxonomy, costs)
+    by_sign = (tree.depth < switch_depth).astype(np.uint8)
+    parent, cost = tree.parent.astype(np.int32), node_costs(tree, costs)
     parts = base.over_rows(P, lambda block: minimize_rows(block, parent, cost, by_sign), n_jobs)
     offsets, nodes = ([part[k] for part in parts] for k in (0, 1))
     starts = np.cumsum([0, *(len(some) for some in nodes)])
     indptr = np.concatenate([[0], *(some[1:] + start for some, start in zip(offsets, starts, strict=False))])
     indices = np.concatenate([np.zeros(0, dtype=np.int32), *nodes])
-    return csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=P.shape)
+    return base.close_over_dag(csr_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=P.shape), taxonomy)
 
 
 def expected_losses(p: Scores, taxonomy: Taxonomy, costs: Floats, switch_depth: int = 0) -> tuple[Floats, Floats]:
@@ -99,6 +101,7 @@ class MinimizeHLoss(base.DecisionRule):
     costs: str | base.Numbers | base.ByName = base.setting("siblings", _about_costs, of_others=1.0)
     switch_depth: int = base.setting(0, _about_depth)
     kind: ClassVar[str] = "minimize-h-loss"
+    uses_main_parents: ClassVar[bool] = True
     takes: ClassVar[str] = "conditionals"
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
@@ -117,15 +120,15 @@ class MinimizeHLoss(base.DecisionRule):
         >>> MinimizeHLoss(costs="uniform").reasons([0.6, 0.5, 0.5], tree, [0, 1])[0]
         'more probable than not, 0.60, but the expected loss is 1.00 if taken and 0.60 if left'
         """
-        P = base.read_probabilities(values, taxonomy)
-        if_taken, if_left = expected_losses(P[0], taxonomy, node_costs(taxonomy, self._costs), self.switch_depth)
-        taken, parent = set(self.decide(P, taxonomy).indices.tolist()), taxonomy.parent
+        P, tree = base.read_probabilities(values, taxonomy), taxonomy.tree
+        if_taken, if_left = expected_losses(P[0], tree, node_costs(tree, self._costs), self.switch_depth)
+        chosen, parent = self.decide(P, tree).toarray()[0], tree.parent  # a DAG adds their other ancestors
 
         def explain(node: int) -> str:
-            p, is_by_sign = float(P[0, node]), bool(taxonomy.depth[node] < self.switch_depth)
+            p, is_by_sign = float(P[0, node]), bool(tree.depth[node] < self.switch_depth)
             if not p > 0:
                 return NO_CLASSIFIER if np.isnan(p) else IMPOSSIBLE
-            is_parent_taken = parent[node] < 0 or int(parent[node]) in taken
+            is_parent_taken = parent[node] < 0 or bool(chosen[parent[node]])
             if is_by_sign:
                 reason, is_wanted = f"P(node | parent) {compare(p, 0.5, '')}", p >= 0.5
             else:
@@ -135,8 +138,8 @@ class MinimizeHLoss(base.DecisionRule):
                 is_wanted = bool(if_taken[node] <= if_left[node])
             if not is_parent_taken:
                 return f"{reason}, {'but' if is_wanted else 'and'} its parent was not taken"
-            if not is_by_sign and p >= 0.5 and node not in taken:
+            if not is_by_sign and p >= 0.5 and not chosen[node]:
                 return f"more probable than not, {format_numbers(p, 0.5)[0]}, but {reason}"
             return reason
 
-        return [explain(node) for node in nodes]
+        return with_labels_below(explain, nodes, chosen, P[0], taxonomy)

@@ -13,7 +13,8 @@ best_u(i) = min_{j≤i} err_u(j),
     err_v(i) = w_v |x_v − x̂_i| + Σ_u best_u(i) + min_u min_{j≤i} [err_u(j) − best_u(i) + a_v (x̂_i − x̂_j)]
 
 Deviation: prefix minima instead of the paper's heaps, so that n nodes take O(n·m) instead of O(n² log n) steps; and the
-paper's lower bound on j is not needed, since a child that is left at its best already costs no more.
+paper's lower bound on j is not needed, since a child that is left at its best already costs no more. The recursion is exact
+for trees. A DAG is smoothed over its main-parent tree; then every node is raised to the largest value below it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,15 @@ from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers, why_missing
 from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.native import smooth_trees_in_place
-from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors, levels_of, values_by_node
+from ramify.taxonomy import (
+    Taxonomy,
+    descend_by_score,
+    expand_to_ancestors,
+    labels_on_tree,
+    largest_below,
+    levels_of,
+    values_by_node,
+)
 
 MAX_NODES = 40_000  # exact smoothing of so many takes 6 GB per thread
 MAX_LEVELS = 1 << 20
@@ -50,6 +59,8 @@ def isotonic_smooth(
 ) -> Scores:
     """The consistent scores nearest to those given, documents × nodes; NaN is filled in, -inf keeps a node out.
 
+    In a DAG they are nearest over the main-parent tree; then every node is raised to the largest value below it.
+
     penalty: what it costs that a parent lies above all its children: 0, a number, inf, one number per node, or numbers by
     node name (others: 0).
     weights: how much each node's score counts (default: 1), one number per node or by name; 0 for a missing classifier.
@@ -64,8 +75,7 @@ def isotonic_smooth(
     array([[0.8, 0.8, 0.8],
            [0.8, 0.8, 0.8]])
     """
-    taxonomy.require_tree("isotonic smoothing")
-    S = base.read_scores(scores, taxonomy)
+    S, tree = base.read_scores(scores, taxonomy), taxonomy.tree
     is_single = np.ndim(penalty) == 0 and not isinstance(penalty, Mapping)  # type: ignore[arg-type]
     a = _read_per_node("penalties", np.full(len(taxonomy), penalty) if is_single else penalty, taxonomy, most=np.inf)
     w = np.ones(len(taxonomy)) if weights is None else _read_per_node("weights", weights, taxonomy, most=np.finfo(float).max)
@@ -82,11 +92,11 @@ def isotonic_smooth(
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
     smoothed = np.full(S.shape, -np.inf, dtype=S.dtype if S.dtype in (np.float32, np.float64) else np.float64)
     for rows, is_out in same_rows(np.isneginf(S)):
-        for level in levels_of(taxonomy)[1:]:
-            is_out[level] |= is_out[taxonomy.parent[level]]
+        for level in levels_of(tree)[1:]:
+            is_out[level] |= is_out[tree.parent[level]]
         kept = np.flatnonzero(~is_out)
         number = np.append(np.cumsum(~is_out) - 1, -1)  # of every node among those kept; roots have the parent -1
-        parent = number[taxonomy.parent[kept]].astype(np.int32)
+        parent = number[tree.parent[kept]].astype(np.int32)
 
         def smooth(block: Scores, parent: Any = parent, kept: Any = kept) -> Scores:
             found = np.empty_like(block)
@@ -95,7 +105,7 @@ def isotonic_smooth(
 
         parts = base.over_rows(S[np.ix_(rows, kept)], smooth, n_jobs)
         smoothed[np.ix_(rows, kept)] = np.concatenate(parts)
-    return smoothed
+    return smoothed if taxonomy.is_tree else largest_below(smoothed, taxonomy)
 
 
 def same_rows(marks: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
@@ -188,6 +198,7 @@ class IsotonicSmooth(FittableRule, RefiningRule):
     penalties: Numbers | None = setting(None, base.numbers(0, np.inf), repr=False)
     priors: Numbers | None = setting(None, base.numbers(0, 1), repr=False)
     kind: ClassVar[str] = "isotonic"
+    uses_main_parents: ClassVar[bool] = True
     takes: ClassVar[str] = "memberships"
 
     def refine(self, values: Any, taxonomy: Taxonomy) -> Scores:
@@ -274,11 +285,12 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         if T.shape != S.shape:
             found = f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}"
             raise InputError(f"{found}; give both for the same documents.")
-        counts = np.bincount(T.indices, minlength=len(taxonomy))
+        on_tree = labels_on_tree(T, taxonomy)
+        counts = np.bincount(on_tree.indices, minlength=len(taxonomy))
         made = replace(self, priors=base.frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
         if not self._is_to_be_fitted:
             return made
-        ones = np.ones(len(taxonomy)) if self.penalty == "auto" else fraction_with_child(T, taxonomy)
+        ones = np.ones(len(taxonomy)) if self.penalty == "auto" else fraction_with_child(on_tree, taxonomy.tree)
         factors = PENALTIES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
         # 0 × inf is 0: where no document goes on to a child, nothing is forced
         choices = [np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0) for factor in factors]

@@ -29,37 +29,36 @@ def sign(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_array:
 
 
 def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_array:
-    """Label each document with the nodes that reach the threshold and whose ancestors all do.
+    """Label each document with the nodes that reach the threshold and whose ancestors all do; in a DAG, those in its tree.
 
-    Source: H-SVM of Cesa-Bianchi, Gentile & Zaniboni 2006, section 4. A node with a NaN score is never taken.
+    Source: H-SVM of Cesa-Bianchi, Gentile & Zaniboni 2006, section 4. A node with a NaN score is never taken. A DAG is
+    decided over its main-parent tree; then all ancestors of a label are added.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "c/d"])
     >>> taxonomy.decode(top_down([[0.5, 0.1, -1.0, 2.0]], taxonomy))
     [['a/b']]
     """
-    taxonomy.require_tree("going from the top down")
-    S = base.read_scores(scores, taxonomy)
+    S, tree = base.read_scores(scores, taxonomy), taxonomy.tree
     TopDown(threshold).check()
     taken = np.ascontiguousarray((threshold <= S).T)
-    for level in levels_of(taxonomy)[1:]:
-        taken[level] &= taken[taxonomy.parent[level]]
-    return csr_array(taken.T)
+    for level in levels_of(tree)[1:]:
+        taken[level] &= taken[tree.parent[level]]
+    return base.close_over_dag(csr_array(taken.T), taxonomy)
 
 
 def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     """Follow the most probable child from the root, until stopping is more probable; label with that node and its ancestors.
 
     scores: ln P(node | parent), NaN or -inf for nodes that cannot be entered; the probability to stop is what the children
-    leave of 1.
+    leave of 1. In a DAG, parents are main parents, and all ancestors of the node are labels.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
     >>> taxonomy.decode(descend(np.log([[1.0, 0.3, 0.7]]), taxonomy))
     [['a/c']]
     """
-    taxonomy.require_tree("going from the top down")
     S = np.array(scores, dtype=np.float32, ndmin=2)
     base.check_width(S.shape, taxonomy)
-    return base.nodes_to_labels(descend_by_probability(S, taxonomy), taxonomy)
+    return base.nodes_to_labels(descend_by_probability(S, taxonomy.tree), taxonomy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +95,7 @@ class TopDown(base.DecisionRule):
 
     threshold: float = base.setting(0.0, base.number())
     kind: ClassVar[str] = "top-down"
+    uses_main_parents: ClassVar[bool] = True
     takes: ClassVar[str] = "margins"
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
@@ -109,6 +109,7 @@ class TopDown(base.DecisionRule):
         ['margin -1.00 is below 0', 'margin 2.00 would reach 0, but its parent was not taken']
         """
         margins = base.read_scores(values, taxonomy)[0]
+        chosen = self.decide(margins, taxonomy.tree).toarray()[0]  # a DAG adds their other ancestors
 
         def explain(node: int) -> str:
             if not np.isfinite(margins[node]):
@@ -122,7 +123,7 @@ class TopDown(base.DecisionRule):
                 return f"{reason.replace('reaches', 'would reach')}, but its parent was not taken"
             return f"{reason}, and every node above was taken" if above else reason
 
-        return [explain(node) for node in nodes]
+        return with_labels_below(explain, nodes, chosen, margins, taxonomy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +131,7 @@ class Descend(base.DecisionRule):
     """The rule of :func:`descend`, as a part of a system."""
 
     kind: ClassVar[str] = "descend"
+    uses_main_parents: ClassVar[bool] = True
     takes: ClassVar[str] = "conditionals"
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
@@ -143,11 +145,13 @@ class Descend(base.DecisionRule):
         >>> Descend().reasons([1.0, 0.2, 0.7], Taxonomy.from_paths(["a/b", "a/c"]), [1, 2])
         ["0.20, below 'c', 0.70", 'the most probable child, 0.70; stopping had 0.10']
         """
-        P = base.read_probabilities(values, taxonomy)[0].astype(np.float64)
-        taken = set(self.decide(P, taxonomy).indices.tolist())
+        P, tree = base.read_probabilities(values, taxonomy)[0].astype(np.float64), taxonomy.tree
+        chosen = self.decide(P, tree).toarray()[0]  # a DAG adds their other ancestors
+        taken = set(np.flatnonzero(chosen).tolist())
 
-        def explain(node: int, parent: int) -> str:
-            siblings = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
+        def explain(node: int) -> str:
+            parent = int(tree.parent[node])
+            siblings = tree.roots if parent < 0 else tree.children_of(parent)
             stop = max(0.0, 1 - float(np.nansum(P[siblings])))
             if not P[node] > 0:
                 return NO_CLASSIFIER if np.isnan(P[node]) else IMPOSSIBLE
@@ -163,4 +167,4 @@ class Descend(base.DecisionRule):
                 return f"{own}, below stopping, {stopping}"
             return f"{own}, {'as probable as' if P[node] == P[chosen] else 'below'} {taxonomy.titles[chosen]!r}, {best}"
 
-        return [explain(node, int(taxonomy.parent[node])) for node in nodes]
+        return with_labels_below(explain, nodes, chosen, P, taxonomy)

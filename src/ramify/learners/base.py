@@ -93,6 +93,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     kind: ClassVar[str]  # its name in model files
     supports_multi_label: ClassVar[bool] = True  # whether a document may have no label, or more than one
     supports_shards: ClassVar[bool] = False  # whether weights can be saved in shards
+    uses_main_parents: ClassVar[bool] = False  # whether it learns over the main-parent tree of a DAG, ``taxonomy_.tree``
     taxonomy: Taxonomy | None
     n_jobs: int | None
     calibration: str | None = None  # of the classifiers of nodes, where a learner calibrates these by itself
@@ -234,12 +235,15 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         """P(node), NaN where a node has no classifier, -inf where it is empty; a child's may exceed its parent's."""
         return np.where(scores == -np.inf, scores, self.to_probabilities(scores))
 
+    def tree_probabilities(self, scores: Scores) -> Scores:
+        """P(node) over the main-parent tree of a DAG, where a learner works over that tree; otherwise all probabilities."""
+        return self.to_probabilities(scores)
+
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent) over all nodes of a tree; 0 where the node is empty or the parent is impossible."""
-        P = self.to_probabilities(scores).astype(np.float64)
-        self.taxonomy_.require_tree("the chance of a node given its parent")
-        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
-        above = P[:, self.taxonomy_.parent[inner]]
+        """P(node | parent) over all nodes, in a DAG given the main parent; 0 where the node is empty or the parent impossible."""
+        P, parent = self.tree_probabilities(scores).astype(np.float64), self.taxonomy_.tree.parent
+        inner = np.flatnonzero(parent >= 0)
+        above = P[:, parent[inner]]
         conditional = P.copy()
         conditional[:, inner] = np.divide(P[:, inner], above, out=np.zeros_like(above), where=above > 0).clip(0, 1)
         return conditional

@@ -34,7 +34,7 @@ from ramify.learners.linear.weights import Weights
 from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, NodeTraining, node_problems
 from ramify.learners.path_probabilities import MIN_PROBABILITY, descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, largest_below
 
 BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
 NEGATIVES = ("parent", "all")
@@ -63,6 +63,7 @@ class NodeClassifiers(Learner):
     """
 
     kind: ClassVar[str] = "node-classifiers"
+    uses_main_parents: ClassVar[bool] = True
     taxonomy: Taxonomy | None = None
     _: KW_ONLY
     base: Any = "svm"
@@ -82,13 +83,10 @@ class NodeClassifiers(Learner):
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         setup = self._checked()
-        taxonomy = targets.taxonomy
-        if self.negatives == "parent":
-            taxonomy.require_tree("a classifier for each node among its parent's documents")
-        problems = node_problems(targets.own, taxonomy, self.negatives == "parent")
+        problems = node_problems(targets.own, targets.taxonomy.tree, self.negatives == "parent")
         n = len(problems.nodes)
         left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
-        self._is_empty = np.zeros(len(taxonomy), dtype=bool)
+        self._is_empty = np.zeros(len(targets.taxonomy), dtype=bool)
         self._is_empty[problems.nodes[problems.count(np.ones(X.shape[0]))[0] == 0]] = True
         problems = problems.of_units(np.setdiff1d(np.arange(n), left_out))
         n_positive, n_included = problems.count(np.ones(X.shape[0]))
@@ -174,8 +172,8 @@ class NodeClassifiers(Learner):
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(node and none of its children), children independent given their parent."""
-        P, conditional = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
-        return np.where(np.isfinite(scores), log_end_probabilities(P, conditional, self.taxonomy_), scores)
+        P, conditional = self.tree_probabilities(scores).astype(np.float64), self.conditionals(scores)
+        return np.where(np.isfinite(scores), log_end_probabilities(P, conditional, self.taxonomy_.tree), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent)."""
@@ -185,7 +183,7 @@ class NodeClassifiers(Learner):
         """P(node) by each node's own classifier: a child's may exceed its parent's."""
         P = self.classifier_probabilities(scores)
         if self.negatives == "parent":  # a node without a classifier on the path leaves the product as it is
-            P = path_products(P, self.taxonomy_, missing=1.0)
+            P = path_products(P, self.taxonomy_.tree, missing=1.0)
         return np.where(np.isfinite(scores), P, scores)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
@@ -200,14 +198,14 @@ class NodeClassifiers(Learner):
         return scores
 
     def to_probabilities(self, scores: Scores) -> Scores:
-        """With the parent's documents, the product along the path; with all, the largest at and below a node."""
-        if self.negatives == "parent":
-            P = path_products(self.classifier_probabilities(scores), self.taxonomy_)
-        else:
-            P = np.nan_to_num(self.classifier_probabilities(scores), nan=0.0)
-            for node in range(len(self.taxonomy_) - 1, -1, -1):
-                for parent in self.taxonomy_.parents_of(node):
-                    P[:, parent] = np.maximum(P[:, parent], P[:, node])
+        """With the parent's documents, the product along the path; with all, and in a DAG, the largest at and below a node."""
+        P = self.tree_probabilities(scores)
+        return P if self.taxonomy_.is_tree else largest_below(P, self.taxonomy_)
+
+    def tree_probabilities(self, scores: Scores) -> Scores:
+        """The same over the main-parent tree of a DAG."""
+        P, tree = self.classifier_probabilities(scores), self.taxonomy_.tree
+        P = path_products(P, tree) if self.negatives == "parent" else largest_below(np.nan_to_num(P, nan=0.0), tree)
         return P.astype(np.float32)
 
     @available_if(lambda self: self.taxonomy is not None)  # type: ignore[untyped-decorator]
@@ -217,7 +215,7 @@ class NodeClassifiers(Learner):
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as its score is 0 or more."""
-        return descend_positive(scores, self.taxonomy_)
+        return descend_positive(scores, self.taxonomy_.tree)
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what each adds to the score of a node, and the bias."""
@@ -286,8 +284,6 @@ class NodeClassifiers(Learner):
         made = cls(taxonomy, **parameters)
         made._checked()
         seed_of(made.random_state)
-        if made.negatives == "parent":
-            taxonomy.require_tree("a classifier for each node among its parent's documents")
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         made.n_features_in_, made.C_ = int(values["n_features"]), float(values["chosen_C"])
         made._restore_nodes(arrays)

@@ -287,7 +287,7 @@ class NodeTraining:
         same = other.calibration == learner.calibration and other.negatives == learner.negatives and other.base == learner.base
         if not same or not isinstance(other.base_, LinearBase) or other.base_.figures is None:
             return None
-        every = node_problems(before.own, other.taxonomy_, learner.negatives == "parent")
+        every = node_problems(before.own, other.taxonomy_.tree, learner.negatives == "parent")
         were = every.of_units(np.argsort(every.nodes)[other.unit_nodes_])
         if were.included is None or self.units.included is None:
             is_whole = were.included is None and self.units.included is None and before.has_same_documents
@@ -345,7 +345,7 @@ class NodeTraining:
 
 
 def node_problems(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> BinaryProblems:
-    """One binary problem per node; those with the same training set are adjacent."""
+    """One binary problem per node of a tree; those with the same training set are adjacent."""
     closed = csc_array(expand_to_ancestors(own, taxonomy))
     if not among_parents or taxonomy.n_levels == 1:
         nodes = np.arange(len(taxonomy), dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: in
         raise InputError("fitting requires y to be passed, but the target y is None.")
     targets = _require_length(_read(y, None if taxonomy is None else as_taxonomy(taxonomy)), n_documents)
     refuse_single_class(np.unique(targets.own.indices), targets.taxonomy)
-    return targets
+    return _with_main_parents(targets)
 
 
 def read_further_targets(
@@ -52,7 +52,18 @@ def read_further_targets(
     is_plain = values is not None or (known is None and given is None and not is_nested(y) and np.ndim(y) != 2)
     if is_plain and given is None:
         return _require_length(_from_classes(*_with_values(y, values, classes)), n_documents)
-    return _require_length(_read(y, known if given is None else as_taxonomy(given)), n_documents)
+    taxonomy = known if given is None else as_taxonomy(given)
+    if known is not None and given is not None and taxonomy is not known:
+        taxonomy = as_taxonomy(given).with_main_parents_of(known)
+    return _with_main_parents(_require_length(_read(y, taxonomy), n_documents))
+
+
+def _with_main_parents(targets: Targets) -> Targets:
+    """In a DAG, the most specific parents are the main ones, unless others were chosen before."""
+    if targets.taxonomy.is_tree or targets.taxonomy.main_parents is not None:
+        return targets
+    counts = np.bincount(expand_to_ancestors(targets.own, targets.taxonomy).indices, minlength=len(targets.taxonomy))
+    return replace(targets, taxonomy=targets.taxonomy.with_main_parents(counts))
 
 
 def _require_length(targets: Targets, n_documents: int) -> Targets:

@@ -1,12 +1,13 @@
 """The base class of top-down learners: at every node one margin per branch, normalized by a softmax.
 
-A branch leads from a node to one of its children, or means that a document stays at the node.
+A branch leads from a node to one of its children, or means that a document stays at the node. In a DAG these are the children
+in the main-parent tree.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ramify.calibration import LogPotentials
 from ramify.errors import ModelError
 from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of
 from ramify.learners.path_probabilities import MIN_PROBABILITY, path_products
-from ramify.taxonomy import Taxonomy, descend_by_probability
+from ramify.taxonomy import Taxonomy, descend_by_probability, spread_over_dag
 
 
 class TopDownLearner(Learner):
@@ -25,6 +26,8 @@ class TopDownLearner(Learner):
     ``branch_nodes_``, ``branch_parents_``: of every branch its node, and the node above (-1 above the roots); both are the same
     for staying there.
     """
+
+    uses_main_parents: ClassVar[bool] = True
 
     @abstractmethod
     def _margins(self, X: csr_array) -> NDArray[np.float64]:
@@ -50,8 +53,9 @@ class TopDownLearner(Learner):
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what each adds to the margins on the path to a node, and the biases."""
         added, prior = np.zeros(len(x.indices)), 0.0
+        parent = self.taxonomy_.tree.parent
         for step in self.taxonomy_.nodes_to(node):
-            if (branch := self._branch_to(step, int(self.taxonomy_.parent[step]))) is not None:
+            if (branch := self._branch_to(step, int(parent[step]))) is not None:
                 _, more, bias = self._branch_contributions(x, branch)
                 added, prior = added + more, prior + bias
         return x.indices.astype(np.int64), added, prior
@@ -62,12 +66,13 @@ class TopDownLearner(Learner):
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """The lead of a node over its best sibling, or over staying at their parent where that is likelier."""
-        parent = int(self.taxonomy_.parent[node])
+        tree = self.taxonomy_.tree
+        parent = int(tree.parent[node])
         branch, stay = self._branch_to(node, parent), self._branch_to(parent, parent)
         if branch is None:
             return Evidence.none("the only way on" if np.isfinite(scores[node]) else "no training document was here")
         own = self._branch_contributions(x, branch)
-        siblings = np.setdiff1d(self.taxonomy_.roots if parent < 0 else self.taxonomy_.children_of(parent), node)
+        siblings = np.setdiff1d(tree.roots if parent < 0 else tree.children_of(parent), node)
         rival = best_of(scores, siblings)
         if stay is not None:
             over_staying = Evidence.against(parent, own, self._branch_contributions(x, stay))
@@ -84,22 +89,26 @@ class TopDownLearner(Learner):
         return int(first + found[0]) if len(found) else None
 
     def to_probabilities(self, scores: Scores) -> Scores:
+        """The product of P(node | parent) on the path to a node; in a DAG, the sum of what ends at and below the node."""
+        return spread_over_dag(self.tree_probabilities(scores), self.taxonomy_)
+
+    def tree_probabilities(self, scores: Scores) -> Scores:
         """The product of P(node | parent) on the path to a node."""
-        return path_products(np.exp(scores.astype(np.float64)), self.taxonomy_).astype(np.float32)
+        return path_products(np.exp(scores.astype(np.float64)), self.taxonomy_.tree).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(a document ends at a node)."""
-        P = self.to_probabilities(scores).astype(np.float64)
-        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
+        P, parent = self.tree_probabilities(scores).astype(np.float64), self.taxonomy_.tree.parent
+        inner = np.flatnonzero(parent >= 0)
         ends = P.copy()
-        np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
+        np.subtract.at(ends.T, parent[inner], P.T[inner])
         return np.where(np.isfinite(scores), np.log(ends.clip(MIN_PROBABILITY, 1)), scores)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """ln P(node | parent), and of what the children leave for staying."""
-        left = np.ones(scores.shape)
-        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
-        np.subtract.at(left.T, self.taxonomy_.parent[inner], np.exp(scores.astype(np.float64)).T[inner])
+        left, parent = np.ones(scores.shape), self.taxonomy_.tree.parent
+        inner = np.flatnonzero(parent >= 0)
+        np.subtract.at(left.T, parent[inner], np.exp(scores.astype(np.float64)).T[inner])
         return LogPotentials(np.log(left.clip(MIN_PROBABILITY, 1)), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
@@ -107,7 +116,7 @@ class TopDownLearner(Learner):
         return np.exp(scores.astype(np.float64))
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
-        return descend_by_probability(scores, self.taxonomy_)
+        return descend_by_probability(scores, self.taxonomy_.tree)
 
     def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
         self.branch_nodes_, self.branch_parents_, self._only_children = nodes.copy(), parents.copy(), alone

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -253,6 +254,22 @@ def draw(taxonomy: Taxonomy, counts: Sequence[int] | None = None, levels: int = 
     top = Tree(title, guide_style="dim")
     _draw_below(top, taxonomy, [int(root) for root in taxonomy.roots], counts, levels, max(width, 20))
     return top
+
+
+def describe_main_parents(taxonomy: Taxonomy, n_shown: int = 3) -> str:
+    """How many nodes of a DAG have several parents, and under which of them the first ones are placed.
+
+    >>> from ramify import Taxonomy
+    >>> describe_main_parents(Taxonomy.from_edges([("a", None), ("b", None), ("x", "a"), ("x", "b")]))
+    "1 node with several parents: 'x' under 'a' (also below 'b')"
+    """
+    nodes = np.flatnonzero(np.diff(taxonomy.parent_offsets) > 1).tolist()
+    parent, titles, shown = taxonomy.tree.parent, taxonomy.titles, []
+    for node in nodes[:n_shown]:
+        others = ", ".join(repr(titles[other]) for other in taxonomy.parents_of(node).tolist() if other != parent[node])
+        shown.append(f"{titles[node]!r} under {titles[parent[node]]!r} (also below {others})")
+    more = f"; and {len(nodes) - n_shown:,} more" if len(nodes) > n_shown else ""
+    return f"{counted(len(nodes), 'node')} with several parents: {'; '.join(shown)}{more}"
 
 
 def _draw_below(

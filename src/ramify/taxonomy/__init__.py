@@ -1,6 +1,7 @@
 """Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
 
 # isort: off
+from ramify.taxonomy.closure import labels_on_tree, largest_below, spread_over_dag
 from ramify.taxonomy.descent import descend_by_probability, descend_by_score, levels_of
 from ramify.taxonomy.diff import Change, TaxonomyDiff, diff_taxonomies
 from ramify.taxonomy.diff import parse_reassignments, read_reassignments, render_reassignment_template
@@ -15,14 +16,7 @@ from ramify.taxonomy.learning import Group, LearnedTaxonomy, learn_groups, learn
 
 __all__ = ["ARROW", "PATH_SEPARATORS", "Change", "Group", "LabelFormat", "LabelGraph", "LearnedTaxonomy", "Taxonomy"]
 __all__ += ["TaxonomyDiff", "ancestor_matrix", "as_label_matrix", "as_taxonomy", "descend_by_probability", "descend_by_score"]
-__all__ += ["diff_taxonomies", "expand_to_ancestors", "find_label_format", "learn_groups", "learn_taxonomy", "levels_of"]
-__all__ += [
-    "most_general",
-    "most_specific",
-    "normalize_labels",
-    "note_on_others",
-    "parse_reassignments",
-    "read_reassignments",
-    "read_taxonomy",
-]
-__all__ += ["read_node_values", "render_reassignment_template", "taxonomy_of_labels", "values_by_node", "write_taxonomy"]
+__all__ += ["diff_taxonomies", "expand_to_ancestors", "find_label_format", "labels_on_tree", "largest_below", "learn_groups"]
+__all__ += ["learn_taxonomy", "levels_of", "most_general", "most_specific", "normalize_labels", "note_on_others"]
+__all__ += ["parse_reassignments", "read_node_values", "read_reassignments", "read_taxonomy", "render_reassignment_template"]
+__all__ += ["spread_over_dag", "taxonomy_of_labels", "values_by_node", "write_taxonomy"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.native import Pattern, close_upward, keep_most_general, keep_most_specific
+from ramify.taxonomy.edges import parents_by_child, parents_first, split_path
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
@@ -28,6 +28,8 @@ class Taxonomy:
     parent_offsets, parent_nodes: the parents of node i are ``parent_nodes[parent_offsets[i]:parent_offsets[i + 1]]``.
     titles: display names; the last part of a path, or the preferred label of a SKOS concept.
     separator: between the titles of a path.
+    main_parents: in a DAG, the parent of each node in its main-parent tree (:attr:`tree`), -1 for roots; None before they are
+    chosen (:meth:`with_main_parents`), and of a tree.
 
     >>> fruit = Taxonomy.from_edges([("apple", "fruit"), ("pear", "fruit"), ("fruit", None)])
     >>> fruit.names
@@ -41,12 +43,14 @@ class Taxonomy:
     parent_nodes: NDArray[np.int32]
     titles: tuple[str, ...] = ()
     separator: str = ARROW
+    main_parents: IntArray | None = None
     child_offsets: IntArray = field(init=False)
     child_nodes: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
     is_leaf: NDArray[np.bool_] = field(init=False)
     _position: dict[str, int] = field(init=False)
     _nodes_by_title: dict[str, tuple[int, ...]] = field(init=False)
+    _tree: Taxonomy | None = field(init=False)  # None of a tree
 
     def __post_init__(self) -> None:
         offsets, parents = np.array(self.parent_offsets, dtype=np.int64), np.array(self.parent_nodes, dtype=np.int32)
@@ -61,6 +65,8 @@ class Taxonomy:
         arrays: dict[str, NDArray[Any]] = {"parent_offsets": offsets, "parent_nodes": parents, "child_offsets": child_offsets}
         arrays["child_nodes"] = child_of_edge[np.argsort(parents, kind="stable")]
         arrays |= {"depth": np.asarray(depth, dtype=np.int32), "is_leaf": np.diff(child_offsets) == 0}
+        if self.main_parents is not None:
+            arrays["main_parents"] = np.array(self.main_parents, dtype=np.int64)
         for array in arrays.values():
             array.setflags(write=False)
         titles = tuple(self.titles) or self.names
@@ -71,6 +77,12 @@ class Taxonomy:
         looked_up["_nodes_by_title"] = {title: tuple(nodes) for title, nodes in titled.items()}
         for name, value in {**arrays, **looked_up}.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "_tree", None if self.is_tree else self._main_parent_tree())
+
+    def _main_parent_tree(self) -> Taxonomy:
+        has_parent, main = np.diff(self.parent_offsets) > 0, self.main_parents
+        parents: Any = self.parent_nodes[self.parent_offsets[:-1][has_parent]] if main is None else main[has_parent]
+        return Taxonomy(self.names, np.append(0, np.cumsum(has_parent)), parents, self.titles, self.separator)
 
     # ---- constructors -------------------------------------------------------------------------------------------------
 
@@ -82,8 +94,8 @@ class Taxonomy:
 
         Nodes keep the order of their first pair, except that parents move before their children.
         """
-        parents = _parents_by_child(edges)
-        order = _parents_first(parents)
+        parents = parents_by_child(edges)
+        order = parents_first(parents)
         position = {name: node for node, name in enumerate(order)}
         offsets = np.zeros(len(order) + 1, dtype=np.int64)
         np.cumsum([len(parents[name]) for name in order], out=offsets[1:])
@@ -98,7 +110,7 @@ class Taxonomy:
         >>> Taxonomy.from_paths(["food/fruit/apple"]).names
         ('food', 'food/fruit', 'food/fruit/apple')
         """
-        return cls._from_parts((_split_path(path, separator) for path in paths), separator)
+        return cls._from_parts((split_path(path, separator) for path in paths), separator)
 
     @classmethod
     def from_title_paths(cls, paths: Iterable[Sequence[str]]) -> Taxonomy:
@@ -150,6 +162,7 @@ class Taxonomy:
             raise TaxonomyError("expected an object with a list of 'nodes'.")
         edges: list[tuple[str, str | None]] = []
         titles: dict[str, str] = {}
+        main: dict[str, str] = {}
         for node in state["nodes"]:
             if not isinstance(node, dict) or not isinstance(node.get("name"), str):
                 raise TaxonomyError(f"each node needs a 'name' that is a string; found {str(node)[:80]!r}.")
@@ -158,18 +171,29 @@ class Taxonomy:
                 raise TaxonomyError(f"node {name!r} needs 'parents' as a list of names and 'title' as a string.")
             if name in titles:
                 raise TaxonomyError(f"node {name!r} is listed twice; keep one of the two entries.")
+            if "main_parent" in node:
+                if node["main_parent"] not in parents:
+                    found = f"node {name!r} has the main parent {str(node['main_parent'])[:80]!r}"
+                    raise TaxonomyError(f"{found}, which is not one of its parents; give one of {str(parents)[1:-1]}.")
+                main[name] = node["main_parent"]
             edges += [(name, parent) for parent in parents] or [(name, None)]
             titles[name] = title
         separator = state.get("separator", ARROW)
         if not isinstance(separator, str) or not separator:
             raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
-        return cls.from_edges(edges, titles=titles, separator=separator)
+        made = cls.from_edges(edges, titles=titles, separator=separator)
+        return made._placed_under(main) if main else made
 
     def state(self) -> dict[str, Any]:
-        """The separator and the nodes as plain values, with titles only where they differ from names."""
+        """The separator and the nodes as plain values, with titles only where they differ from names.
+
+        A main parent that was chosen is stored where a node has several parents.
+        """
         nodes = []
         for node, name in enumerate(self.names):
             entry: dict[str, Any] = {"name": name, "parents": [self.names[p] for p in self.parents_of(node)]}
+            if self.main_parents is not None and len(entry["parents"]) > 1:
+                entry["main_parent"] = self.names[self.main_parents[node]]
             nodes.append(entry if self.titles[node] == name else {**entry, "title": self.titles[node]})
         return {"separator": self.separator, "nodes": nodes}
 
@@ -185,6 +209,7 @@ class Taxonomy:
         return isinstance(label, str) and len(self._find(label)) == 1
 
     def __eq__(self, other: object) -> bool:
+        """Whether names, titles, separator and parents are the same; main parents may differ."""
         if not isinstance(other, Taxonomy):
             return NotImplemented
         ours, theirs = (self.names, self.titles, self.separator), (other.names, other.titles, other.separator)
@@ -199,7 +224,7 @@ class Taxonomy:
         return f"<Taxonomy: {kind}, {len(self)} nodes, {int(self.is_leaf.sum())} leaves, {self.n_levels} levels>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Taxonomy, (self.names, self.parent_offsets, self.parent_nodes, self.titles, self.separator)
+        return Taxonomy, (self.names, self.parent_offsets, self.parent_nodes, self.titles, self.separator, self.main_parents)
 
     def __copy__(self) -> Taxonomy:
         return self
@@ -238,8 +263,50 @@ class Taxonomy:
         first, second = (self.names[p] for p in self.parents_of(node)[:2])
         raise TaxonomyError(
             f"node {self.names[node]!r} has two parents, {first!r} and {second!r}; {what} needs a tree. "
-            "Drop an edge, or use a system that accepts a DAG."
+            "Drop an edge, or give Taxonomy.tree, the tree of main parents."
         )
+
+    @property
+    def tree(self) -> Taxonomy:
+        """The taxonomy itself if it is a tree; otherwise the main-parent tree: the same nodes, each under one of its parents.
+
+        Main parents are those listed first, unless others were chosen (:meth:`with_main_parents`).
+        """
+        return self if self._tree is None else self._tree
+
+    def with_main_parents(self, counts: NDArray[Any]) -> Taxonomy:
+        """The same DAG with a main parent for each node: the most specific one. counts: documents at or below each node.
+
+        All documents of a node belong to all its parents, so its parents differ in the other documents that they have. The most
+        specific parent has the fewest; of equal ones it is the deepest, then the one listed first. Main parents that were
+        chosen before are kept; a tree has none to choose.
+
+        >>> dag = Taxonomy.from_edges([("a", None), ("b", None), ("x", "a"), ("x", "b")])
+        >>> dag.with_main_parents(np.array([5, 3, 2])).tree.path_of(2)
+        ('b', 'x')
+        """
+        if self.is_tree or self.main_parents is not None:
+            return self
+        child, above = np.repeat(np.arange(len(self)), np.diff(self.parent_offsets)), self.parent_nodes
+        order = np.lexsort((-self.depth[above], counts[above], child))
+        main, has_parent = np.full(len(self), -1, dtype=np.int64), np.diff(self.parent_offsets) > 0
+        main[has_parent] = above[order[self.parent_offsets[:-1][has_parent]]]
+        return replace(self, main_parents=main)
+
+    def with_main_parents_of(self, known: Taxonomy) -> Taxonomy:
+        """The same DAG with the main parents of another one; nodes that are new keep the one listed first."""
+        found = enumerate(known.tree.parent.tolist())
+        return self._placed_under({known.names[node]: known.names[parent] for node, parent in found if parent >= 0})
+
+    def _placed_under(self, main: dict[str, str]) -> Taxonomy:
+        """The same DAG with some main parents by name, where these are parents."""
+        if self.is_tree:
+            return self
+        made = np.array(self.tree.parent)
+        for node in np.flatnonzero(np.diff(self.parent_offsets) > 1).tolist():
+            parent = self._position.get(main.get(self.names[node], ""), -1)
+            made[node] = parent if parent in self.parents_of(node) else made[node]
+        return replace(self, main_parents=made)
 
     def parents_of(self, node: int) -> IntArray:
         """The direct parents of a node."""
@@ -275,14 +342,14 @@ class Taxonomy:
         return np.flatnonzero(is_found)
 
     def path_of(self, node: int) -> tuple[str, ...]:
-        """Titles from a root down to the node; in a DAG, along first parents."""
+        """Titles from a root down to the node; in a DAG, along main parents."""
         return tuple(self.titles[each] for each in self.nodes_to(node))
 
     def nodes_to(self, node: int) -> list[int]:
-        """The nodes from a root down to the node; in a DAG, along first parents."""
-        nodes = [node]
-        while (start := self.parent_offsets[nodes[-1]]) < self.parent_offsets[nodes[-1] + 1]:
-            nodes.append(int(self.parent_nodes[start]))
+        """The nodes from a root down to the node; in a DAG, along main parents."""
+        nodes, tree = [node], self.tree
+        while (start := tree.parent_offsets[nodes[-1]]) < tree.parent_offsets[nodes[-1] + 1]:
+            nodes.append(int(tree.parent_nodes[start]))
         return nodes[::-1]
 
     def show(self, node: int) -> str:
@@ -412,77 +479,3 @@ def _apply(kernel: Callable[..., Any], offsets: NDArray[Any], nodes: NDArray[Any
     parents = Pattern(taxonomy.parent_offsets, taxonomy.parent_nodes, n_nodes)
     ends, found = kernel(Pattern(offsets.astype(np.int64), nodes.astype(np.int32), n_nodes), parents)
     return csr_array((np.ones(len(found), dtype=bool), found, ends), shape=(len(ends) - 1, n_nodes))
-
-
-# ---- edges and paths -----------------------------------------------------------------------------------------------------
-
-
-def _parents_by_child(edges: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:
-    """The parents of each node, in order of first mention as a child; refuses invalid edges."""
-    parents: dict[str, list[str]] = {}
-    roots: set[str] = set()
-    for child, parent in edges:
-        if isinstance(child, str) and any("\ud800" <= letter <= "\udfff" for letter in child):
-            raise TaxonomyError(f"the name {child!r} contains a lone surrogate, which is not valid text; fix it.")
-        if not isinstance(child, str) or not child.strip():
-            raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
-        if parent is not None and (not isinstance(parent, str) or not parent.strip()):
-            raise TaxonomyError(f"the parent of {child!r} is {parent!r}; give a name, or None for a root.")
-        known = parents.setdefault(child, [])
-        if child in roots or parent in known or (parent is None and known):
-            below = parent if parent is not None else known[0] if known else None
-            if parent in known or below is None:
-                where = f"twice below {parent!r}" if parent in known else "twice as a root"
-            else:
-                where = f"both as a root and below {below!r}"
-            raise TaxonomyError(f"node {child!r} is listed {where}; keep one of the two rows.")
-        if parent is None:
-            roots.add(child)
-        else:
-            known.append(parent)
-    for child, parent in ((child, parent) for child, above in parents.items() for parent in above):
-        if parent not in parents:
-            missing = f"{parent!r}, the parent of {child!r}, has no row of its own"
-            raise TaxonomyError(f"{missing}; add one, with its parent or as a root.")
-    return parents
-
-
-def _parents_first(parents: dict[str, list[str]]) -> list[str]:
-    """Topological order: parents before children, otherwise in order of first mention."""
-    rank = {name: position for position, name in enumerate(parents)}
-    waiting_for = {name: len(above) for name, above in parents.items()}
-    children: dict[str, list[str]] = {name: [] for name in parents}
-    for name, above in parents.items():
-        for parent in above:
-            children[parent].append(name)
-    ready = [(rank[name], name) for name, count in waiting_for.items() if count == 0]
-    heapq.heapify(ready)
-    order: list[str] = []
-    while ready:
-        _, name = heapq.heappop(ready)
-        order.append(name)
-        for child in children[name]:
-            waiting_for[child] -= 1
-            if waiting_for[child] == 0:
-                heapq.heappush(ready, (rank[child], child))
-    if len(order) < len(parents):  # follow parents among the unplaced nodes until one repeats
-        placed, seen = set(order), dict[str, int]()
-        name = next(name for name in parents if name not in placed)
-        while name not in seen:
-            seen[name] = len(seen)
-            name = next(parent for parent in parents[name] if parent not in placed)
-        loop = [repr(each) for each in (*list(seen)[seen[name] :], name)]
-        shown = " is below ".join(loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]])
-        raise TaxonomyError(f"the taxonomy has a cycle: {shown}; drop one of these edges.")
-    return order
-
-
-def _split_path(path: str, separator: str) -> list[str]:
-    """The parts of a path, without outer spaces; refuses an empty part."""
-    parts = [part.strip() for part in path.split(separator)] if separator else [path.strip()]
-    bare = separator.strip()
-    # splitting "a > > b" and "a >" at " > " leaves "> b" and "a >", parts with a bare separator
-    leftover = bare != separator and any(f" {bare} " in f" {part} " for part in parts)
-    if leftover or not all(parts):
-        raise TaxonomyError(f"path {path!r} has an empty part beside a {separator!r}; give every part a name.")
-    return parts

@@ -150,4 +150,6 @@ def make_folds(corpus: Corpus, taxonomy: Taxonomy, seed: int, n_jobs: int | None
     for number, part in enumerate(parts):
         fold[part] = number
     order = np.random.default_rng(seed).permutation(len(corpus))
-    return TuningFolds(corpus, taxonomy, fold, order, modified_classes(taxonomy.encode(corpus.labels), taxonomy), n_jobs)
+    Y = taxonomy.encode(corpus.labels)
+    taxonomy = taxonomy.with_main_parents(np.bincount(Y.indices, minlength=len(taxonomy)))  # the same in all trials
+    return TuningFolds(corpus, taxonomy, fold, order, modified_classes(Y, taxonomy), n_jobs)

@@ -64,8 +64,9 @@ class Subtrees:
         V = np.array(values, dtype=np.float64)
         # the children of a node and staying there add up to 1: open children and staying get, in proportion to their own, what
         # closed children had
-        for node in np.unique(self.taxonomy.parent[~self.is_open]).tolist() if isinstance(rule, Descend) else ():
-            children = self.taxonomy.roots if node < 0 else self.taxonomy.children_of(node)
+        tree = self.taxonomy.tree
+        for node in np.unique(tree.parent[~self.is_open]).tolist() if isinstance(rule, Descend) else ():
+            children = tree.roots if node < 0 else tree.children_of(node)
             stays = 1 - np.nansum(V[:, children], axis=1, keepdims=True)
             stays[stays < ROUNDING] = 0  # may be a rounding error of the sum
             open_children = children[self.is_open[children]]

@@ -464,6 +464,7 @@ def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
     is_reused = tested.calibration_ is not None and not classifier.keep_back > 0
     learner = clone(tested.learner_).set_params(taxonomy=None, **tested.learner_.selected_params())
     classifier.set_params(calibrate=classifier.calibrate and not is_reused, learner=learner, decision=tested.decision_)
+    classifier.set_params(taxonomy=tested.taxonomy_)  # rule and calibration go with the main parents of a DAG
     fitted = classifier.fit(parts.full.documents, parts.full.labels)
     fitted.set_params(decision=parts.classifier.decision)
     _note(fitted, parts.full, parts, trained.report)

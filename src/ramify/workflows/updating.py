@@ -24,7 +24,6 @@ from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.persistence import refuse_foreign_target
-from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, diff_taxonomies, expand_to_ancestors, most_specific, read_reassignments, read_taxonomy
 from ramify.taxonomy.diff import Reassignments, TaxonomyDiff, refuse_unassigned
 from ramify.workflows.evaluation import check_labels
@@ -95,8 +94,6 @@ def update(
     if classifier.training_data_ is None and texts is None:
         needed = "give all of its training documents (--data), or train it with --keep-training-data"
         raise InputError(f"the model has no training data, and more than titles has changed; {needed}.")
-    if find_system(classifier.system).needs_tree:
-        changes.new.require_tree(f"system {classifier.system!r}")
     if classifier.learner_.scores_candidates_only:
         raise InputError("a model in shards cannot follow a change of its taxonomy, except new titles; train it again.")
     return _retrain(classifier, changes, texts, labels)
@@ -145,7 +142,7 @@ def _rename(classifier: TextClassifier, changes: TaxonomyDiff) -> UpdateResult:
     order = [nodes[0] for nodes in changes.successors]
     # nodes keep their order, so that no array has to be renumbered
     names, titles = (tuple(each[node] for node in order) for each in (new.names, new.titles))
-    taxonomy = Taxonomy(names, old.parent_offsets, old.parent_nodes, titles, new.separator)
+    taxonomy = Taxonomy(names, old.parent_offsets, old.parent_nodes, titles, new.separator, old.main_parents)
     made = _copy_over(classifier, taxonomy)
     made.learner_ = copy(classifier.learner_)
     made.learner_.taxonomy_ = made.learner_.taxonomy = taxonomy
@@ -176,6 +173,7 @@ def _retrain(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, labe
     if not len(data.own.indices):
         raise InputError("no document has a label in the new taxonomy; give some, or other reassignments.")
     X, Y = data.X, expand_to_ancestors(data.own, changes.new)
+    changes = replace(changes, new=changes.new.with_main_parents(np.bincount(Y.indices, minlength=len(changes.new))))
     learner = unfitted_copy(classifier.learner_).set_params(taxonomy=changes.new, n_jobs=classifier.learner_.n_jobs)
     learner.keeps_warm_start = classifier.keep_training_data
     # leaves without documents that are new, or that had none before and yet have a classifier

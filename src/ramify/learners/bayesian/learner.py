@@ -43,7 +43,7 @@ MOST = 1 << 26  # numbers in a table: half a gigabyte, and training holds a doze
 
 @dataclass(eq=False, repr=False)
 class BayesianLogistic(LinearModel):
-    """Hierarchical Bayesian logistic regression (system ``hblr``); every document has one label, and the taxonomy is a tree.
+    """Hierarchical Bayesian logistic regression (system ``hblr``); every document has one label.
 
     precisions: one α per ``"node"``, one for all ``"siblings"``, or for siblings one per feature (``"features"``).
     covariance: ``"full"`` over the weights of a class, ``"diagonal"``, or ``"auto"``: full where features
@@ -63,6 +63,7 @@ class BayesianLogistic(LinearModel):
     """
 
     kind: ClassVar[str] = "bayesian-logistic"
+    uses_main_parents: ClassVar[bool] = True
     supports_multi_label: ClassVar[bool] = False
     taxonomy: Taxonomy | None = None
     _: KW_ONLY
@@ -93,9 +94,8 @@ class BayesianLogistic(LinearModel):
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         self._check_parameters()
-        targets.taxonomy.require_tree(WHAT)
         require_one_label(targets, WHAT, "system='hr-lr'")
-        forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
+        forest = tie_along_paths(targets.taxonomy.tree, np.unique(targets.own.indices).astype(np.int64))
         executor = choose_executor(self.n_jobs)
         problem = self._problem(X, targets, sample_weight, forest, executor)
         q, found, growth = fit_posterior(problem, executor, self.tol, self.max_iter)

@@ -31,7 +31,7 @@ from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.path_probabilities import descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
 from ramify.persistence import is_increasing
-from ramify.taxonomy import expand_to_ancestors
+from ramify.taxonomy import expand_to_ancestors, largest_below
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -54,6 +54,7 @@ class TreeBoostMH(BoostedLearner):
     """
 
     kind: ClassVar[str] = "treeboost-mh"
+    uses_main_parents: ClassVar[bool] = True
     n_terms: int | None = None
     measure: str = "information-gain"
     join: str = "round-robin"
@@ -66,8 +67,7 @@ class TreeBoostMH(BoostedLearner):
         return replace(super()._settings(), selection=selection)
 
     def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
-        taxonomy = targets.taxonomy
-        taxonomy.require_tree("TreeBoost.MH")
+        taxonomy = targets.taxonomy.tree
         closed = expand_to_ancestors(targets.own, taxonomy)
         counts = np.bincount(closed.indices, minlength=len(taxonomy))
         asked, merged = [], []
@@ -81,7 +81,7 @@ class TreeBoostMH(BoostedLearner):
         return asked, sorted(merged)
 
     def _document_nodes(self, targets: Targets) -> csr_array:
-        return expand_to_ancestors(targets.own, targets.taxonomy)
+        return expand_to_ancestors(targets.own, targets.taxonomy.tree)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -92,14 +92,19 @@ class TreeBoostMH(BoostedLearner):
         return conditional
 
     def to_probabilities(self, scores: Scores) -> Scores:
+        """The product of P(node | parent) along the path; in a DAG, the largest at and below a node."""
+        P = self.tree_probabilities(scores)
+        return P if self.taxonomy_.is_tree else largest_below(P, self.taxonomy_)
+
+    def tree_probabilities(self, scores: Scores) -> Scores:
         """The product of P(node | parent) along the path."""
-        return path_products(self.conditionals(scores), self.taxonomy_).astype(np.float32)
+        return path_products(self.conditionals(scores), self.taxonomy_.tree).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(node and none of its children), children independent given their parent; NaN for nodes that are no labels."""
-        P, conditional = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
+        P, conditional = self.tree_probabilities(scores).astype(np.float64), self.conditionals(scores)
         is_label = np.isin(np.arange(len(self.taxonomy_)), self.class_nodes_)
-        ends = np.where(is_label, log_end_probabilities(P, conditional, self.taxonomy_), np.nan)
+        ends = np.where(is_label, log_end_probabilities(P, conditional, self.taxonomy_.tree), np.nan)
         return np.where(np.isfinite(scores), ends, scores)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
@@ -110,7 +115,7 @@ class TreeBoostMH(BoostedLearner):
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as its score is positive."""
-        return descend_positive(self.margins(scores), self.taxonomy_)
+        return descend_positive(self.margins(scores), self.taxonomy_.tree)
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what the presence of each adds to the scores on the path to a node, and the biases."""
@@ -130,9 +135,8 @@ class TreeBoostMH(BoostedLearner):
         return Evidence.of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
 
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
-        self.taxonomy_.require_tree("TreeBoost.MH")
         for committee in committees:
-            leads = np.all(self.taxonomy_.parent[committee.classes] == committee.node)
+            leads = np.all(self.taxonomy_.tree.parent[committee.classes] == committee.node)
             if not leads or not is_increasing(committee.classes, strictly=True):
                 raise ModelError("a committee of boosting does not score children of its node; train the model again.")
-        check_merged(merged, merged_with, committees, self.taxonomy_)
+        check_merged(merged, merged_with, committees, self.taxonomy_.tree)

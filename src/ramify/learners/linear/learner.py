@@ -202,7 +202,7 @@ class TiedLearner(LinearLearner):
         if self.keeps_held_out and warm_start is None and (found := self._held_out_scores(X, trained)) is not None:
             self.held_out_ = found[0], self._on_nodes(found[1])
         if warm_start is not None and self.shrinks_to_parents and isinstance(ties, Forest):
-            leaves, parent = warm_start.leaves, targets.taxonomy.parent
+            leaves, parent = warm_start.leaves, targets.taxonomy.tree.parent
             self.weights_, leaves = incremental.add_empty_leaves(trained.weights, ties, leaves, parent)
             self._set_classes(np.append(ties.class_nodes, leaves))
 

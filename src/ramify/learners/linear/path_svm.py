@@ -4,8 +4,8 @@
 
 Every node, inner ones included, has a flat classifier of the documents at or below it, so an ancestor with many documents backs
 a label that has few. λ is selected on out-of-fold scores, where 0 leaves flat classifiers: the tree is used as far as it helps.
-After Dumais & Chen (2000), who combine the probabilities of two levels; here scores are added, over all levels and, in a DAG,
-over all ancestors, each once. A document labelled at an inner node belongs to a class of its own below that node. The model is
+After Dumais & Chen (2000), who combine the probabilities of two levels; here scores are added, over all levels, in a DAG along
+main parents. A document labelled at an inner node belongs to a class of its own below that node. The model is
 linear: the weights of a label are w_n + λ Σ w_a, stored as one row for each node and added along paths, as in ``hr-svm``.
 """
 
@@ -51,6 +51,7 @@ class PathSVM(OneVsRestSVM):
     """
 
     kind: ClassVar[str] = "path-svm"
+    uses_main_parents: ClassVar[bool] = True
     C: float | str = "auto"
     loss: str = "squared_hinge"
     ancestors: float | str = "auto"
@@ -66,7 +67,7 @@ class PathSVM(OneVsRestSVM):
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         self._check_parameters()
         setup = check_setup(self, self.loss, self.mode)
-        forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
+        forest = tie_along_paths(targets.taxonomy.tree, np.unique(targets.own.indices).astype(np.int64))
         is_class, columns = forest.class_of >= 0, _documents_of(targets, forest)
         selects = self.ancestors == "auto" and not is_class.all() and X.shape[0] >= FEWEST_DOCUMENTS
         units = flat_units(forest.node)

@@ -58,7 +58,7 @@ class TopDownLinear(TopDownLearner, LinearLearner):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 learner.fit(X[used], targets.own[used], weight[used])
-            ends = descend_by_probability(learner.scores(X[held_out]), targets.taxonomy)
+            ends = descend_by_probability(learner.scores(X[held_out]), targets.taxonomy.tree)
             predicted = np.ones(len(ends), dtype=bool), (np.arange(len(ends)), ends)
             return csr_array(predicted, shape=(len(ends), len(targets.taxonomy))), None
 
@@ -96,9 +96,8 @@ class TopDownLinear(TopDownLearner, LinearLearner):
         return {"branch_nodes": self.branch_nodes_, "branch_parents": self.branch_parents_, "alone": self._only_children}
 
     def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.taxonomy_.require_tree("a top-down model")
         nodes, parents, alone = arrays["branch_nodes"], arrays["branch_parents"], arrays["alone"]
-        check_branches(nodes, parents, alone, len(self.weights_.class_units), self.taxonomy_)
+        check_branches(nodes, parents, alone, len(self.weights_.class_units), self.taxonomy_.tree)
         self._set_branches(nodes, parents, alone)
 
     def _set_branches(self, nodes: Nodes, parents: Nodes, alone: Nodes) -> None:
@@ -135,7 +134,8 @@ class _BeamSearch:
         documents, logs = self.open[0][is_at_node], self.open[2][is_at_node]
         branches = np.flatnonzero(learner.branch_parents_ == node)
         if not len(branches):
-            children = learner.taxonomy_.roots if node < 0 else learner.taxonomy_.children_of(node)
+            tree = learner.taxonomy_.tree
+            children = tree.roots if node < 0 else tree.children_of(node)
             only = np.intersect1d(children, learner._only_children)
             if not len(only):
                 self.ended.append((documents, np.full(len(documents), node), logs))
@@ -174,8 +174,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
     kind: ClassVar[str] = "top-down-svm"
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        taxonomy = targets.taxonomy
-        taxonomy.require_tree("a top-down SVM")
+        taxonomy = targets.taxonomy.tree
         setup = check_setup(self, self.loss, self.mode)
         closed = csc_array(expand_to_ancestors(targets.own, taxonomy))
         branches = find_branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
@@ -207,7 +206,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
         other, own = warm_start.learner, csc_array(warm_start.own)
         if other.class_figures_ is None:
             return None
-        closed = csc_array(expand_to_ancestors(warm_start.own, other.taxonomy_))
+        closed = csc_array(expand_to_ancestors(warm_start.own, other.taxonomy_.tree))
         old = _branch_documents(own, closed, other.branch_nodes_, other.branch_parents_)
         return match_columns([warm_start.renumber(part) for part in old], [positive, used])
 

@@ -61,24 +61,22 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
         TermSelector(measure=self.measure, join=self.join).check_settings()
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
-        targets.taxonomy.require_tree("pachinko-nb")
         self.sets_: dict[int, NDArray[np.int64]] | None = None
         if self.n_words is not None:
             self._check_all(X)
             settings: dict[str, Any] = {"measure": self.measure, "join": self.join, "scope": "glocal"}
-            selector = TermSelector(self.n_words, **settings, taxonomy=targets.taxonomy)
+            selector = TermSelector(self.n_words, **settings, taxonomy=targets.taxonomy.tree)
             self.sets_ = selector.fit(X[sample_weight > 0], targets.own[sample_weight > 0]).sets_
         super()._fit(X, targets, sample_weight)
 
     def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
-        targets.taxonomy.require_tree("pachinko-nb")
         if self.n_words is not None:
             raise InputError(f"partial_fit needs all words, and n_words is {self.n_words}; leave it out.")
         self.sets_ = None
         super()._partial_fit(X, targets, sample_weight, is_first)
 
     def _prepare(self) -> None:
-        taxonomy, classes = self.taxonomy_, self.class_nodes_
+        taxonomy, classes = self.taxonomy_.tree, self.class_nodes_
         above = csr_array(ancestor_matrix(taxonomy)[classes])
         alive, has_own = np.zeros(len(taxonomy), dtype=bool), np.zeros(len(taxonomy), dtype=bool)
         alive[above.indices], has_own[classes] = True, True
@@ -137,7 +135,6 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
         return values, {**arrays, "set_nodes": np.asarray(sorted(self.sets_)), "set_offsets": offsets, "set_words": words}
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.taxonomy_.require_tree("pachinko-nb")
         self.sets_ = None
         if self.n_words is None:
             return

@@ -75,6 +75,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
     """
 
     kind: ClassVar[str] = "shrinkage-naive-bayes"
+    uses_main_parents: ClassVar[bool] = True
     weights: str = "leave-one-out"
     tie_weights: str = "auto"
     held_out: float = 0.3
@@ -107,7 +108,6 @@ class ShrinkageNaiveBayes(WordCountLearner):
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         self._check_all(X)
-        targets.taxonomy.require_tree("shrinkage")
         self.__dict__.pop("weights_", None)
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
         nodes, counts, weight = word_counts.count_words(X, targets.own, sample_weight)
@@ -120,7 +120,6 @@ class ShrinkageNaiveBayes(WordCountLearner):
     def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
         if self.weights != "leave-one-out":
             raise InputError(f"partial_fit needs weights='leave-one-out', and weights is {self.weights!r}.")
-        targets.taxonomy.require_tree("shrinkage")
         expected = {}
         if not is_first:
             word_counts.translate_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses before anything changes
@@ -224,7 +223,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         self._factors = weights / np.insert(data, units.path_offsets[1:], float(self.counts_.shape[0]))
 
     def _prepare(self) -> None:
-        self.units_ = Units.of(self.taxonomy_, self.class_nodes_)
+        self.units_ = Units.of(self.taxonomy_.tree, self.class_nodes_)
         self._unit_counts = csr_array(self.counts_ @ self.units_.above)
         self._unit_counts.sort_indices()
         totals = np.bincount(self._unit_counts.indices, self._unit_counts.data, minlength=len(self.units_))
@@ -344,7 +343,6 @@ class ShrinkageNaiveBayes(WordCountLearner):
         return values, {**arrays, "mixture_weights": self.weights_}
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.taxonomy_.require_tree("shrinkage")
         if arrays["mixture_weights"].dtype != np.float64:
             raise ModelError("the mixture weights of naive Bayes are of another type than it writes; train the model again.")
         self.weights_ = arrays["mixture_weights"]

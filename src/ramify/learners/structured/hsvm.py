@@ -53,6 +53,7 @@ class HierarchicalSVM(TiedLearner):
     """
 
     kind: ClassVar[str] = "hierarchical-svm"
+    uses_main_parents: ClassVar[bool] = True
     supports_multi_label: ClassVar[bool] = False
     taxonomy: Taxonomy | None = None
     _: KW_ONLY
@@ -71,10 +72,9 @@ class HierarchicalSVM(TiedLearner):
             raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
-        return tie_along_paths(taxonomy, labelled)
+        return tie_along_paths(taxonomy.tree, labelled)
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        targets.taxonomy.require_tree("hsvm")
         self._check_parameters()
         require_one_label(targets, "hsvm", "system='hr-svm'")
         super()._fit(X, targets, sample_weight)

@@ -89,8 +89,7 @@ class OrthogonalTransfer(TopDownLinear):
             )
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        taxonomy = targets.taxonomy
-        taxonomy.require_tree("orthogonal transfer")
+        taxonomy = targets.taxonomy.tree
         self._check_parameters()
         require_one_label(targets, "ot", "system='td-svm'")
         setup = check_setup(self, self.loss)

@@ -88,10 +88,9 @@ def fit_folds(classifier: TextClassifier, corpus: Corpus, parts: list[Ints]) -> 
     """Make features once, and train one learner per fold on the other folds."""
     system, taxonomy = find_system(classifier.system), classifier.taxonomy
     assert isinstance(taxonomy, Taxonomy)
-    if system.needs_tree:
-        taxonomy.require_tree(f"system {system.name!r}")
-    vectorizer, learner = classifier.new_parts(system, taxonomy)
     Y = taxonomy.encode(corpus.labels)
+    taxonomy = taxonomy.with_main_parents(np.bincount(Y.indices, minlength=len(taxonomy)))
+    vectorizer, learner = classifier.new_parts(system, taxonomy)
     X = fit_features(vectorizer, corpus.documents, selector_for(classifier.selector, learner), Y)
     fold, learners = np.zeros(len(corpus), dtype=np.int64), list[Any]()
     with stage("cross-validation", len(parts)) as step:

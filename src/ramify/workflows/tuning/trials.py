@@ -54,11 +54,6 @@ def rules_for(
 def problem_with(candidate: Candidate, folds: TuningFolds) -> str | None:
     """Why a candidate cannot be used on the documents, as far as that is known before a trial."""
     system = find_system(candidate.system)
-    if system.needs_tree:
-        try:
-            folds.taxonomy.require_tree(f"system {system.name!r}")
-        except RamifyError as error:
-            return str(error)
     others = 0 if system.learner().supports_multi_label else folds.n_not_single
     needed = f"{system.name} needs exactly one label per document"
     return f"{others:,} documents have no label or more than one, and {needed}." if others else None
