@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from seeds import each_seed
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
-from ramify.calibration import CALIBRATIONS, LogPotentials, TreeCalibration, calibration_class
+from ramify.calibration import CALIBRATIONS, LogPotentials, MultiLabelCalibration, TreeCalibration, calibration_class
 from ramify.calibration.nested_logit import NestedLogit
 from ramify.calibration.tree_calibration import ROUNDS, Curves, fit_curve, truth_of
 from ramify.errors import ModelError
@@ -116,7 +116,7 @@ def test_children_and_stopping_add_up_to_the_node(seed):
 @each_seed(4)
 def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
     taxonomy, log_potentials, memberships, Y = made(seed, multi_label=case == "multi_label", dag=case == "dag")
-    kind = calibration_class(taxonomy, case == "multi_label")
+    kind = calibration_class(case == "multi_label")
     given_values = memberships if case == "multi_label" else log_potentials
     fitted = kind.fit(given_values, Y, taxonomy)
     P = fitted.apply(given_values, taxonomy)
@@ -186,7 +186,7 @@ def test_curves_rise_everywhere(pairs):
 def test_calibrations_survive_keeping_and_broken_ones_are_refused(case):
     taxonomy, log_potentials, memberships, Y = made(0, multi_label=case == "multi_label", dag=case == "dag")
     given_values = memberships if case == "multi_label" else log_potentials
-    fitted = calibration_class(taxonomy, case == "multi_label").fit(given_values, Y, taxonomy)
+    fitted = calibration_class(case == "multi_label").fit(given_values, Y, taxonomy)
     kind, arrays = CALIBRATIONS[fitted.kind], fitted.arrays()
     np.testing.assert_array_equal(
         kind.from_arrays(arrays, taxonomy).apply(given_values, taxonomy), fitted.apply(given_values, taxonomy)
@@ -201,7 +201,7 @@ def test_calibrations_survive_keeping_and_broken_ones_are_refused(case):
 @given(parent_lists())
 def test_documents_without_scores_get_probabilities_all_the_same(parents):
     taxonomy = build(parents)
-    kind = calibration_class(taxonomy, multi_label=False)
+    kind = calibration_class(multi_label=False)
     Y = expand_to_ancestors(as_matrix([{len(parents) - 1}, {0}], len(parents)), taxonomy)
     fitted = kind.fit(LogPotentials(np.zeros((2, len(parents)))), Y, taxonomy)
     assert np.isfinite(fitted.apply(LogPotentials(np.full((1, len(parents)), np.nan)), taxonomy)).all()
@@ -228,3 +228,15 @@ def test_leaves_below_single_children_are_as_sharp_as_others(paths):
     P = TreeCalibration.fit(LogPotentials(ends), Y, taxonomy).apply(LogPotentials(ends), taxonomy)
     best = np.nan_to_num(ends[:, leaves], nan=-9).argmax(axis=1)
     assert (P[:, leaves].argmax(axis=1) == best).mean() > 0.9
+
+
+def test_a_parent_that_a_learner_does_not_know_of_does_not_press_a_node_down():
+    """Over a main-parent tree, nothing speaks for the other parent of a node."""
+    dag = Taxonomy.from_edges([("a", None), ("b", None), ("x", "a"), ("x", "b")])
+    rng, is_x = np.random.default_rng(0), np.arange(400) % 2 == 0
+    likely = np.where(is_x, 0.9, 0.1) + rng.uniform(-0.05, 0.05, size=400)
+    memberships = np.column_stack([likely, np.full(400, 0.02), likely])
+    fitted = MultiLabelCalibration.fit(memberships, dag.encode([["x"] if x else [] for x in is_x]), dag)
+    P = fitted.apply(memberships, dag)
+    assert (P[is_x] > 0.9).all()
+    assert (P[~is_x] < 0.1).all()

@@ -8,7 +8,7 @@ from ramify import TextClassifier
 from ramify.classifier import explain_nodes, make_rule
 from ramify.classifier.fitting import RULES, values_for
 from ramify.decisions import Best, IsotonicSmooth, MinimizeHLoss, SCut, TopDown
-from ramify.errors import InputError, TaxonomyError
+from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.systems import SYSTEMS
 
@@ -92,9 +92,7 @@ def test_deciding_again_is_deciding_as_the_other_system_does(trained):
     assert (again.predict_matrix(TEXTS) != trained["b-svm"].predict_matrix(TEXTS)).nnz == 0
 
 
-def test_a_rule_that_does_not_fit_the_taxonomy_is_refused_before_anything_is_trained(diamond, trained):
-    with pytest.raises(TaxonomyError, match="isotonic smoothing needs a tree"):
-        TextClassifier("nb", diamond, decision=IsotonicSmooth(penalty=1.0)).fit(["a", "b", "c"], ["bottom", "left", "right"])
+def test_a_rule_that_does_not_fit_the_taxonomy_is_refused(trained):
     with pytest.raises(InputError, match="costs have shape"):
         trained["svm"].redecided(MinimizeHLoss(costs=[1.0, 2.0]))
 
@@ -107,12 +105,6 @@ def test_h_svm_and_b_svm_have_the_same_machines(trained):
 def test_a_rule_that_has_something_to_learn_cannot_be_put_on_afterwards(trained):
     with pytest.raises(InputError, match="'scut' is not fitted"):
         trained["svm"].redecided(SCut())
-
-
-@pytest.mark.parametrize("system", ["h-svm", "b-svm", "isotonic-svm", "isotonic-nb"])
-def test_a_dag_is_refused_with_a_clear_sentence(system, diamond):
-    with pytest.raises(TaxonomyError, match=f"'bottom' has two parents, 'left' and 'right'; system '{system}' needs a tree"):
-        TextClassifier(system, diamond).fit(["a b", "c d", "e f"] * 3, ["bottom", "left", "right"] * 3)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -18,7 +18,7 @@ from ramify.decisions import Best
 from ramify.errors import DataError, InputError, LabelError, TaxonomyError
 from ramify.features import Vectorizer
 from ramify.learners import MultinomialNaiveBayes
-from ramify.systems import SYSTEMS, System, find_system
+from ramify.systems import SYSTEMS, find_system
 from ramify.workflows import PredictOptions, evaluate, predict_rows, train_classifier
 
 TEXTS = [
@@ -144,14 +144,6 @@ def test_an_unknown_system_or_a_label_outside_the_taxonomy_is_refused(food):
         TextClassifier(taxonomy=food).fit(TEXTS, ["apple", "apple", "bread", "bread", "drink/tea", "drink"])
     with pytest.raises(NotFittedError):
         TextClassifier().predict(TEXTS)
-
-
-def test_a_system_that_needs_a_tree_refuses_a_dag(diamond, monkeypatch):
-    row = find_system("nb")
-    fields = {name: getattr(row, name) for name in ("summary", "source", "vectorizer", "learner", "decision")}
-    monkeypatch.setitem(SYSTEMS, "trees-only", System(name="trees-only", needs_tree=True, **fields))
-    with pytest.raises(TaxonomyError, match="'bottom' has two parents, 'left' and 'right'; system 'trees-only' needs a tree"):
-        TextClassifier("trees-only", diamond).fit(TEXTS, ["bottom", "left", "right"] * 2)
 
 
 def test_every_part_of_every_system_may_be_loaded():

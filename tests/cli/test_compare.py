@@ -138,35 +138,36 @@ def test_all_systems_and_a_variant_of_one_are_taken_once_each():
 
 
 @pytest.fixture
-def dag(tmp_path):
-    """Documents of a taxonomy in which a node has two parents, and that taxonomy."""
+def both_labels(tmp_path):
+    """Documents some of which have two labels, in a taxonomy in which a node has two parents, and that taxonomy."""
     (tmp_path / "dag.tsv").write_text("home\t\ntv\thome\nsmart\thome\nsmart tv\ttv\nsmart tv\tsmart\nlamp\tsmart\n")
-    rows = "".join(f"screen dark {i},smart tv\nlight bright {i},lamp\n" for i in range(8))
+    rows = "".join(f"screen dark {i},smart tv\nlight bright {i},lamp\nscreen light {i},smart tv|lamp\n" for i in range(8))
     (tmp_path / "docs.csv").write_text("text,label\n" + rows)
-    return tmp_path / "docs.csv", "--taxonomy", tmp_path / "dag.tsv"
+    return tmp_path / "docs.csv", "--taxonomy", tmp_path / "dag.tsv", "--label-separator", "|"
 
 
-def test_a_system_that_cannot_take_the_data_is_skipped_with_its_reason(capsys, dag):
-    asked = (*BOTH, "--system", "td-svm")
-    code, out, err = ramify(capsys, "compare", *dag, *asked, *FEW)
+def test_a_system_over_main_parents_is_compared_on_a_dag(capsys, both_labels):
+    facts = json.loads(ramify(capsys, "compare", *both_labels, *BOTH, "--system", "td-svm", *FEW, "--json")[1])
+    assert [each["name"] for each in facts["systems"]] == ["nb", "svm", "td-svm"]
+
+
+def test_a_system_that_cannot_take_the_data_is_skipped_with_its_reason(capsys, both_labels):
+    asked = (*BOTH, "--system", "hsvm")
+    code, out, err = ramify(capsys, "compare", *both_labels, *asked, *FEW)
     assert code == 0, err
     assert "Skipped" in out
-    assert "td-svm  node 'smart tv' has two parents, 'tv' and 'smart'; system 'td-svm' needs a tree." in " ".join(
-        out.split("\n")
-    )
-    assert "td-svm was skipped: not usable on these documents." in out
-    facts = json.loads(ramify(capsys, "compare", *dag, *asked, *FEW, "--json")[1])
+    assert "hsvm takes one label per document" in " ".join(out.split())
+    assert "hsvm was skipped: not usable on these documents." in out
+    facts = json.loads(ramify(capsys, "compare", *both_labels, *asked, *FEW, "--json")[1])
     assert [each["name"] for each in facts["systems"]] == ["nb", "svm"]
-    assert facts["skipped"][0]["name"] == "td-svm"
+    assert facts["skipped"][0]["name"] == "hsvm"
 
 
-def test_fewer_than_two_systems_that_can_take_the_data_are_refused_in_one_line(capsys, dag):
-    code, out, err = ramify(capsys, "compare", *dag, "--system", "nb", "--system", "td-svm", "--system", "h-svm", *FEW)
+def test_fewer_than_two_systems_that_can_take_the_data_are_refused_in_one_line(capsys, both_labels):
+    code, out, err = ramify(capsys, "compare", *both_labels, "--system", "nb", "--system", "hsvm", "--system", "ot", *FEW)
     assert (code, out) == (2, "")
-    assert (
-        "ramify: only 'nb' can be used on these documents, and a comparison needs two; td-svm: node 'smart tv'"
-        in err.splitlines()[-1]
-    )
+    needs_two = "ramify: only 'nb' can be used on these documents, and a comparison needs two; hsvm:"
+    assert needs_two in err.splitlines()[-1]
     assert "Traceback" not in err
 
 

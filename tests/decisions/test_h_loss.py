@@ -11,7 +11,7 @@ from seeds import each_seed
 from strategies import as_sets, build, random_forest, trees
 
 from ramify import Taxonomy, decisions
-from ramify.errors import InputError, RamifyError
+from ramify.errors import InputError
 
 NAN = float("nan")
 CHAIN = [[], [0], [1]]
@@ -292,11 +292,9 @@ def test_no_documents_and_no_nodes_give_no_labels(rule, food):
 
 
 @every_rule
-def test_numbers_of_another_width_and_dags_are_refused(rule, food, diamond):
+def test_numbers_of_another_width_are_refused(rule, food):
     with pytest.raises(InputError, match="6 nodes"):
         rule(np.zeros((1, 2)), food)
-    with pytest.raises(RamifyError, match="two parents"):
-        rule(np.zeros((1, 4)), diamond)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, math.inf, -math.inf])

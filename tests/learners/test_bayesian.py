@@ -15,7 +15,7 @@ from strategies import build, trees
 
 import ramify
 from ramify import Taxonomy
-from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
+from ramify.errors import InputError, LabelError, ModelError
 from ramify.learners import BayesianLogistic
 from ramify.learners.bayesian import learner as learner_module
 from ramify.learners.bayesian import problem as problem_module
@@ -324,11 +324,6 @@ def test_parameters_that_mean_nothing_are_refused(given_, message):
 def test_documents_without_exactly_one_label_are_refused(labels, message):
     with pytest.raises(LabelError, match=message):
         BayesianLogistic(Taxonomy.flat(["a", "b"])).fit(np.eye(3), labels)
-
-
-def test_a_dag_is_refused(diamond):
-    with pytest.raises(TaxonomyError, match="'bottom' has two parents.*needs a tree"):
-        BayesianLogistic(diamond).fit(np.eye(2), ["bottom", "left"])
 
 
 def test_tables_that_would_not_fit_are_refused(monkeypatch):

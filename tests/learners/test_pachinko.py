@@ -7,7 +7,7 @@ from oracles import pachinko as oracle
 from strategies import as_matrix, as_sets, build, trees
 
 from ramify import Taxonomy
-from ramify.errors import InputError, ModelError, TaxonomyError
+from ramify.errors import InputError, ModelError
 from ramify.learners import PachinkoNaiveBayes
 from ramify.taxonomy import most_specific
 
@@ -103,7 +103,7 @@ def test_sets_that_do_not_fit_are_refused(name, array):
         PachinkoNaiveBayes.from_state(TAXONOMY, values, {**arrays, name: array})
 
 
-def test_bad_parameters_and_dags_are_refused():
+def test_bad_parameters_are_refused():
     X, y = example()
     with pytest.raises(InputError, match="n_words is 0"):
         PachinkoNaiveBayes(TAXONOMY, n_words=0).fit(X, y)
@@ -111,9 +111,6 @@ def test_bad_parameters_and_dags_are_refused():
         PachinkoNaiveBayes(TAXONOMY, measure="foo", n_words=2).fit(X, y)
     with pytest.raises(InputError, match="alpha is 0"):
         PachinkoNaiveBayes(TAXONOMY, alpha=0).fit(X, y)
-    dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
-    with pytest.raises(TaxonomyError, match="needs a tree"):
-        PachinkoNaiveBayes(dag).fit([[1, 0], [0, 1]], ["a", "b"])
 
 
 def test_top_terms_are_those_of_a_branch():

@@ -10,7 +10,7 @@ from seeds import each_seed
 from shrinkage_problems import CORNERS, FAMILY, assert_same_scores, corpora, corpus_of, fit, lam_of, random_corpus
 
 from ramify import Taxonomy
-from ramify.errors import InputError, TaxonomyError
+from ramify.errors import InputError
 from ramify.learners import ShrinkageNaiveBayes
 
 STEPS = 300
@@ -335,11 +335,9 @@ def test_parameters_out_of_range_are_refused(options):
         ShrinkageNaiveBayes(**options).fit(np.eye(4), [0, 0, 1, 1])
 
 
-def test_negative_values_and_graphs_that_are_no_trees_are_refused(diamond):
+def test_negative_values_are_refused():
     with pytest.raises(InputError, match="[Nn]egative"):
         ShrinkageNaiveBayes().fit([[-1, 0], [0, 1]], [0, 1])
-    with pytest.raises(TaxonomyError, match="two parents"):
-        ShrinkageNaiveBayes(diamond).fit(np.eye(2), ["left", "bottom"])
 
 
 def test_in_a_wide_tree_all_branches_give_the_scores_of_no_branches():

@@ -12,7 +12,7 @@ from strategies import build, trees
 
 from ramify import Taxonomy
 from ramify.decisions import descend
-from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
+from ramify.errors import InputError, LabelError, ModelError
 from ramify.learners import OneVsRestSVM, TopDownSVM
 from ramify.taxonomy import descend_by_probability
 
@@ -239,11 +239,6 @@ def test_documents_without_labels_change_nothing():
     X, labels = np.eye(5), [["a/x"], ["a/y"], ["b"], [], []]
     some, more = TopDownSVM(taxonomy).fit(X[:3], labels[:3]), TopDownSVM(taxonomy).fit(X, labels)
     np.testing.assert_allclose(more.scores(X[:3]), some.scores(X[:3]), atol=1e-5)
-
-
-def test_a_dag_is_refused_in_one_sentence(diamond):
-    with pytest.raises(TaxonomyError, match="^node 'bottom' has two parents, 'left' and 'right'; a top-down SVM needs a tree"):
-        TopDownSVM(diamond).fit(np.eye(3), ["bottom", "left", "right"])
 
 
 def test_the_features_of_a_node_are_those_of_its_own_classifier():

@@ -12,7 +12,6 @@ from seeds import each_seed
 from strategies import as_matrix, as_sets, build, random_forest, trees
 
 from ramify import Taxonomy
-from ramify.errors import TaxonomyError
 from ramify.learners import AdaBoostMH, TreeBoostMH
 
 VARIANTS = ["R", "RA", "D"]
@@ -188,11 +187,6 @@ def test_without_a_hierarchy_it_is_one_flat_committee(variant):
         assert tree.node == flat.node == -1
         for name in ("classes", "pivots", "absent", "present", "z", "normalizers"):
             np.testing.assert_array_equal(getattr(tree, name), getattr(flat, name))
-
-
-def test_a_dag_is_refused_in_one_sentence(diamond):
-    with pytest.raises(TaxonomyError, match="^node 'bottom' has two parents, 'left' and 'right'; .* needs a tree"):
-        TreeBoostMH(diamond).fit(np.eye(3), ["bottom", "left", "right"])
 
 
 # ---- stages, more rounds, threads ------------------------------------------------------------------------------------------

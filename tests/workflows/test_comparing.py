@@ -245,21 +245,14 @@ def test_progress_is_one_stage_with_descriptions(corpus):
 # ---- systems that cannot take the data ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def diamonds(corpus, diamond):
-    """Documents of a DAG, which not every system takes."""
-    places = {"tv/picture": "left", "tv/sound": "bottom", "orders/late": "right", "orders": "top"}
-    return Corpus("memory", corpus.documents, [[places[label] for label in labels[:1]] for labels in corpus.labels])
-
-
-def test_a_system_that_needs_a_tree_is_left_out_of_a_dag_with_its_reason(diamonds, diamond):
-    systems = {name: TextClassifier(name, diamond) for name in ("td-svm", "svm", "nb", "h-svm")}
+def test_a_system_that_needs_one_label_per_document_is_left_out_with_its_reason(corpus):
+    systems = {name: TextClassifier(name) for name in ("hsvm", "svm", "nb", "hblr")}
     listener = Listener()
     with reporting_to(listener):
-        found = compare(systems, diamonds, folds=3, n_resamples=5)
+        found = compare(systems, corpus, folds=3, n_resamples=5)
     assert [system.name for system in found.systems] == ["svm", "nb"]
-    assert [each.name for each in found.skipped] == ["td-svm", "h-svm"]
-    assert "node 'bottom' has two parents" in found.skipped[0].reason
+    assert [each.name for each in found.skipped] == ["hsvm", "hblr"]
+    assert "hsvm takes one label per document" in found.skipped[0].reason
     assert [(pair.a, pair.b) for pair in found.pairs] == [("svm", "nb")]
     assert listener.done == listener.stages[0][1]  # what was left out does not hold the bar up
 
@@ -300,19 +293,19 @@ def test_what_there_is_not_enough_memory_for_is_left_out(corpus):
     assert "not enough memory" in found.skipped[0].reason
 
 
-def test_fewer_than_two_systems_left_are_refused_with_each_reason_once(diamonds, diamond):
-    names = ("td-svm", "nb", "pachinko-nb", "td-svm:C=2")
-    systems = {name: TextClassifier(name.partition(":")[0], diamond) for name in names}
+def test_fewer_than_two_systems_left_are_refused_with_each_reason_once(corpus):
+    names = ("hsvm", "nb", "ot", "hsvm:C=2")
+    systems = {name: TextClassifier(name.partition(":")[0]) for name in names}
     with pytest.raises(InputError) as caught:
-        compare(systems, diamonds, folds=2, n_resamples=5)
+        compare(systems, corpus, folds=2, n_resamples=5)
     message = str(caught.value)
     assert message.startswith("only 'nb' can be used on these documents, and a comparison needs two; ")
-    assert "td-svm and td-svm:C=2: " in message
-    assert message.count("pachinko-nb: ") == 1
+    assert "hsvm and hsvm:C=2: " in message
+    assert message.count("ot: ") == 1
     assert "\n" not in message
     del systems["nb"]
     with pytest.raises(InputError, match="none of the systems can be used on these documents"):
-        compare(systems, diamonds, folds=2, n_resamples=5)
+        compare(systems, corpus, folds=2, n_resamples=5)
 
 
 def test_a_system_may_also_fail_in_a_later_fold(corpus):

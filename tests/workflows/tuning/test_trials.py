@@ -123,11 +123,8 @@ def test_a_rule_that_is_given_leaves_no_choice():
     assert rules_for(NB, True, 10, given) == [given]
 
 
-def test_systems_that_cannot_take_the_documents_are_known_before_they_are_tried(diamond):
+def test_systems_that_cannot_take_the_documents_are_known_before_they_are_tried():
     texts = [f"text {i}" for i in range(20)]
-    graph = make_folds(Corpus("memory", texts, [["bottom"], ["left"]] * 10), diamond, 0, None)
-    assert "td-svm" in problem_with(Candidate("td-svm"), graph)
-    assert problem_with(Candidate("hr-svm"), graph) is None
     is_multi_label = make_folds(Corpus("memory", texts, [["a", "b"], ["b"], ["c"], ["a"]] * 5), FLAT, 0, None)
     assert "5 documents have no label or more than one" in problem_with(Candidate("hsvm"), is_multi_label)
     assert problem_with(NB, is_multi_label) is None
