@@ -240,7 +240,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return self.to_probabilities(scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent) over all nodes, in a DAG given the main parent; 0 where the node is empty or the parent impossible."""
+        """P(node | parent) over all nodes, in a DAG of the main parent; 0 where the node is empty or the parent impossible."""
         P, parent = self.tree_probabilities(scores).astype(np.float64), self.taxonomy_.tree.parent
         inner = np.flatnonzero(parent >= 0)
         above = P[:, parent[inner]]
