@@ -2,8 +2,8 @@
 
 $ python benchmarks/choosing.py --data DIR
 
-No test document of a corpus is read: of its training documents, at most 12,000, a quarter is held out. Multi-label documents are
-labelled with every class above 0, and at least one. Prints a table in Markdown: micro F1 / macro F1 over the labels.
+No test document of a corpus is read: of its training documents, at most 12,000, a quarter is held out. In corpora with multiple
+labels, every class above 0 is predicted, and at least one. Prints tables in Markdown: micro F1 / macro F1 over the labels.
 """
 
 from __future__ import annotations
