@@ -178,13 +178,22 @@ void sum_class_vectors(const Rows &X, const Pairs &pairs, size_t first, size_t l
 
 // ---- all classes of a tree ------------------------------------------------------------------------------------------
 
-// Units of a forest in preorder, and one partition of its classes: partitions are traversed side by side.
+// Units of a forest in preorder, and one partition of its classes: partitions are traversed side by side. In a DAG, a join is a
+// unit without weights of its own: everything below it has, beside the units on its path, those that the join adds.
 struct TreePartition {
   size_t n_units, n_classes;
   const int32_t *parent;      // -1 above a root
   const int32_t *class_of;    // -1 for an inner unit
-  const float *n_partitions;  // how many partitions have a class at or below the unit; 0 where its δ is fixed
+  const float *n_partitions;  // how many partitions have a class at or below the unit; 0 where its δ is fixed, and for a join
   const uint8_t *is_visited;  // whether this partition has one
+  Pattern joins;              // units × units: what a join adds; nothing for other units
+
+  bool is_join(size_t unit) const { return joins.length(unit) > 0; }
+  std::vector<uint8_t> is_added() const {
+    std::vector<uint8_t> found(n_units, 0);
+    for (size_t p = 0; p < joins.n_entries(); ++p) found[static_cast<size_t>(joins.begin(0)[p])] = 1;
+    return found;
+  }
 };
 
 // For every inner unit some documents of the classes right below it (units × documents), and their products with each other.
@@ -213,13 +222,13 @@ void update_tree_duals_in_place(const Documents &X, LossKind loss, const TreePar
                                 const SiblingProducts &siblings, const ActiveSet &active, const TreePasses &passes,
                                 VectorList &result);
 
-// δ of every inner unit of a partition, computed from the dual variables below it, over all features of the documents of the
-// classes below; for a unit of several partitions the part of this one, over all features.
-void assemble_tree_deltas(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result);
+// For every inner unit of this partition alone, the features of the documents of the classes below it, rising; without values.
+void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result);
 
-// The same into δ that was assembled earlier, for the same pairs, and whose values are now 0.
-void reassemble_tree_deltas_in_place(const Rows &X, const TreePartition &tree, const SparseVectors &deltas,
-                                     const Pairs &pairs, VectorList &result);
+// δ of every inner unit of a partition, computed from the dual variables below it. deltas: zeros, with the listed features, or
+// with all features for a unit of several partitions, for which the result has the part of this one.
+void assemble_tree_deltas_in_place(const Rows &X, const TreePartition &tree, const SparseVectors &deltas, const Pairs &pairs,
+                                   VectorList &result);
 
 // Fills in the products of the units first .. last. offsets: where the products of each unit start.
 void multiply_siblings_in_place(const Rows &X, const Pattern &documents, const int64_t *offsets, size_t first, size_t last,

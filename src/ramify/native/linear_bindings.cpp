@@ -65,17 +65,19 @@ ClassVectors make_class_vectors(size_t first, const In<int64_t> &offsets, const 
 }
 
 TreePartition make_tree_partition(const In<int32_t> &parent, const In<int32_t> &class_of, const In<float> &n_partitions,
-                                  const In<uint8_t> &is_visited) {
+                                  const In<uint8_t> &is_visited, const Held<Pattern> &joins) {
   const size_t n_units = parent.size();
   check_parents(parent);
   check_size("class_of", class_of.size(), n_units, "one for each unit");
   check_indices("class_of", class_of.data(), n_units, -1, static_cast<int64_t>(n_units));
   check_size("n_partitions", n_partitions.size(), n_units, "one for each unit");
   check_size("is_visited", is_visited.size(), n_units, "one for each unit");
+  check_size("joins", joins.n_rows, n_units, "one row for each unit");
+  check_size("joins", joins.n_columns, n_units, "one column for each unit");
   int32_t last = -1;
   for (size_t unit = 0; unit < n_units; ++unit) last = std::max(last, class_of.data()[unit]);
   return {n_units,         static_cast<size_t>(last + 1), parent.data(), class_of.data(), n_partitions.data(),
-          is_visited.data()};
+          is_visited.data(), joins};
 }
 
 // The products of every group fit between its offsets.
@@ -271,21 +273,22 @@ nb::tuple update_tree_duals_in_place(const Held<Documents> &X, const Held<TreePa
   return to_tuple(std::move(result));
 }
 
-nb::tuple assemble_tree_deltas(const Held<Documents> &X, const Held<TreePartition> &tree, const Held<Pairs> &pairs) {
+nb::tuple list_tree_features(const Held<Documents> &X, const Held<TreePartition> &tree, const Held<Pairs> &pairs) {
   check_pairs(pairs, X);
   check_tree(tree, pairs);
   ramify::VectorList result;
-  without_gil([&] { ramify::assemble_tree_deltas(X, tree, pairs, result); });
-  return to_tuple(std::move(result));
+  without_gil([&] { ramify::list_tree_features(X, tree, pairs, result); });
+  return nb::make_tuple(to_numpy(std::move(result.units)), to_numpy(std::move(result.ends)),
+                        to_numpy(std::move(result.features)));
 }
 
-nb::tuple reassemble_tree_deltas_in_place(const Held<Documents> &X, const Held<TreePartition> &tree,
-                                          const Held<SparseVectors> &deltas, const Held<Pairs> &pairs) {
+nb::tuple assemble_tree_deltas_in_place(const Held<Documents> &X, const Held<TreePartition> &tree,
+                                        const Held<SparseVectors> &deltas, const Held<Pairs> &pairs) {
   check_pairs(pairs, X);
   check_tree(tree, pairs);
   check_deltas(deltas, tree, X);
   ramify::VectorList result;
-  without_gil([&] { ramify::reassemble_tree_deltas_in_place(X, tree, deltas, pairs, result); });
+  without_gil([&] { ramify::assemble_tree_deltas_in_place(X, tree, deltas, pairs, result); });
   return to_tuple(std::move(result));
 }
 
@@ -373,7 +376,7 @@ void def_structs(nb::module_ &m) {
   def_struct(m, "ClassVectors", "One sparse vector for each class from `first` on; values are written to.",
              &make_class_vectors, "first", "offsets", "features", "values", "n_features");
   def_struct(m, "TreePartition", "A forest of units in preorder, and the units of one partition of its classes.",
-             &make_tree_partition, "parent", "class_of", "n_partitions", "is_visited");
+             &make_tree_partition, "parent", "class_of", "n_partitions", "is_visited", "joins");
   def_struct(m, "SiblingProducts", "Documents of sibling classes (units × documents), and their products with each other.",
              &make_sibling_products, "documents", "offsets", "products");
   def_struct(m, "ActiveSet", "A flag for each pair, and the slack of each class; both are written to.", &make_active_set,
@@ -397,8 +400,8 @@ void bind_linear(nb::module_ &m) {
   def_kernel(m, "sum_class_vectors", &sum_class_vectors, "X", "pairs", "first", "last");
   def_kernel(m, "update_tree_duals_in_place", &update_tree_duals_in_place, "X", "tree", "deltas", "pairs", "class_vectors",
              "document_weights", "siblings", "active", "loss", "sibling_passes", "class_passes", "seed");
-  def_kernel(m, "assemble_tree_deltas", &assemble_tree_deltas, "X", "tree", "pairs");
-  def_kernel(m, "reassemble_tree_deltas_in_place", &reassemble_tree_deltas_in_place, "X", "tree", "deltas", "pairs");
+  def_kernel(m, "list_tree_features", &list_tree_features, "X", "tree", "pairs");
+  def_kernel(m, "assemble_tree_deltas_in_place", &assemble_tree_deltas_in_place, "X", "tree", "deltas", "pairs");
   def_kernel(m, "multiply_siblings_in_place", &multiply_siblings_in_place, "X", "documents", "offsets", "first", "last",
              "products");
   def_kernel(m, "screen_classes_in_place", &screen_classes_in_place, "X", "pairs", "document_weights", "ancestors", "deltas",

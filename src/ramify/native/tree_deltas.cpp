@@ -1,40 +1,42 @@
 // δ of the inner units of a tree, computed from the dual variables of the classes below them.
+#include "feature_set.h"
 #include "tree_traversal.h"
 
 namespace ramify {
 
 namespace {
 
-// Features and sums of the documents below the unit of one level.
-struct LevelSum {
-  Large<float> sum;
-  std::vector<uint8_t> has;
-  explicit LevelSum(size_t n_features) : sum(n_features, 0.0f), has(n_features, 0) {}
-};
+void add_features(const Rows &X, const Class &c, FeatureSet &features) {
+  for (size_t j = 0; j < c.n_pairs; ++j) {
+    const auto row = static_cast<size_t>(c.documents[j]);
+    for (size_t p = 0; p < X.length(row); ++p) features.add(static_cast<size_t>(X.columns_of(row)[p]));
+  }
+}
 
 }  // namespace
 
-void assemble_tree_deltas(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result) {
-  std::vector<LevelSum> levels(1, LevelSum(X.n_columns));
+void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result) {
+  std::vector<FeatureSet> levels(1, FeatureSet(X.n_columns));
   std::vector<size_t> path;
-  std::vector<int32_t> listed(X.n_columns + 1);
+  const std::vector<uint8_t> is_added = tree.is_added();
+  std::map<size_t, FeatureSet> gathered;  // of the units that joins add: complete only in the end
+  const auto gather = [&](size_t unit, const FeatureSet &features) {
+    if (tree.n_partitions[unit] == 1) gathered.try_emplace(unit, X.n_columns).first->second.add_all(features);
+  };
+  const auto list = [&](size_t unit, FeatureSet &features) {
+    features.drain([&](size_t f) { result.features.push_back(static_cast<int32_t>(f)); });
+    result.end_vector(unit);
+  };
   const auto leave = [&] {
-    LevelSum &own = levels[path.size()], &above = levels[path.size() - 1];
-    const bool is_shared = tree.n_partitions[path.back()] > 1;
-    size_t n = 0;
-    for (size_t f = 0; f < X.n_columns; ++f) {
-      listed[n] = static_cast<int32_t>(f);
-      n += own.has[f] || is_shared;
-    }
-    for (size_t p = 0; p < n; ++p) {
-      const auto f = static_cast<size_t>(listed[p]);
-      above.sum[f] += own.sum[f];
-      above.has[f] |= own.has[f];
-      own.has[f] = 0;
-    }
-    result.move_listed(listed.data(), n, own.sum.data());
-    result.end_vector(path.back());
+    const size_t unit = path.back();
+    FeatureSet &own = levels[path.size()];
     path.pop_back();
+    levels[path.size()].add_all(own);
+    for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added)
+      gather(static_cast<size_t>(*added), own);
+    if (is_added[unit]) gather(unit, own);
+    if (tree.n_partitions[unit] == 1 && !is_added[unit]) return list(unit, own);
+    own.clear();
   };
   for (size_t unit = 0; unit < tree.n_units; ++unit) {
     if (!tree.is_visited[unit]) continue;
@@ -44,15 +46,14 @@ void assemble_tree_deltas(const Rows &X, const TreePartition &tree, const Pairs 
       if (levels.size() <= path.size()) levels.emplace_back(X.n_columns);
       continue;
     }
-    const Class c = pairs.of(static_cast<size_t>(tree.class_of[unit]), nullptr);
-    add_pairs(X, c, levels[path.size()].sum.data());
-    mark_features(X, c, levels[path.size()].has);
+    add_features(X, pairs.of(static_cast<size_t>(tree.class_of[unit]), nullptr), levels[path.size()]);
   }
   while (!path.empty()) leave();
+  for (auto &[unit, features] : gathered) list(unit, features);
 }
 
-void reassemble_tree_deltas_in_place(const Rows &X, const TreePartition &tree, const SparseVectors &deltas,
-                                     const Pairs &pairs, VectorList &result) {
+void assemble_tree_deltas_in_place(const Rows &X, const TreePartition &tree, const SparseVectors &deltas, const Pairs &pairs,
+                                   VectorList &result) {
   Traversal traversal(X, tree, deltas, result);
   for (size_t unit = 0; unit < tree.n_units; ++unit) {
     if (!tree.is_visited[unit]) continue;

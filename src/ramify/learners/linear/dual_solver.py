@@ -127,7 +127,8 @@ def solve(
                 else:
                     forest, parts = problem.forest, group.call(FlatWorker.weights)
                     units = [forest.part(*each)[1] for each in ranges] if len(ranges) > 1 else []
-                    weights = merge_weights(parts, units, forest.parent, np.flatnonzero(forest.class_of >= 0), executor)
+                    class_units = np.flatnonzero(forest.class_of >= 0)
+                    weights = merge_weights(parts, units, forest.parent, class_units, executor, forest.joins)
                 solved_pairs = Pairs.joined(group.call(FlatWorker.dual_variables)) if keep_dual else None
                 return TrainedWeights(weights, certificate, pairs=solved_pairs, figures=figures, signatures=signatures)
             except WorkerLostError:
@@ -255,8 +256,7 @@ class TreeSolver(FlatSolver):
             while True:
                 if is_new:
                     group.all_reduce(TreeWorker.count_paths, sum_counts, TreeWorker.begin_ascent)
-                    if self.n_workers > 1:
-                        group.all_reduce(TreeWorker.give_deltas, sum_vectors, TreeWorker.add_changes)
+                    group.all_reduce(TreeWorker.recompute_deltas, sum_vectors, TreeWorker.add_changes)
                 self._dual_ascent(step)
                 if at.tolerance <= settings.tolerance:
                     group.all_reduce(TreeWorker.recompute_deltas, sum_vectors, TreeWorker.add_changes)

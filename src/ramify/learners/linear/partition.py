@@ -93,9 +93,9 @@ def common_depths(forest: Forest) -> NDArray[np.int64]:
     depths = np.zeros(len(forest.above_offsets), dtype=np.int64)
     if forest.is_flat:
         return depths
-    above = [forest.above[a:b].tolist() for a, b in zip(forest.above_offsets[:-1], forest.above_offsets[1:], strict=True)]
+    above = [set(some.tolist()) for some in np.split(forest.above, forest.above_offsets[1:-1])]
     for k in range(1, len(above)):
-        depths[k] = sum(a == b for a, b in zip(above[k - 1], above[k], strict=False))
+        depths[k] = len(above[k - 1] & above[k])
     return depths
 
 

@@ -215,7 +215,9 @@ def take_classes(weights: Weights, classes: slice) -> Weights:
     place = np.full(len(weights.parent) + 1, -1, dtype=np.int64)  # the last one is for the parent of a root
     place[units] = np.arange(len(units))
     parent = place[weights.parent[units]].astype(np.int32)
-    return Weights(csr_array(weights.deltas[units]), weights.bias[units], parent, place[weights.class_units[classes]])
+    joins = None if weights.joins is None else weights.joins.part(units)
+    rows, class_units = csr_array(weights.deltas[units]), place[weights.class_units[classes]]
+    return Weights(rows, weights.bias[units], parent, class_units, joins)
 
 
 def take_signatures(signatures: Signatures, classes: slice) -> Signatures:

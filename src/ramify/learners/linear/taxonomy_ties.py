@@ -1,18 +1,21 @@
-"""How the weights of classes are tied: flat, along the paths of a tree, or by a matrix for DAGs and graphs.
+"""How the weights of classes are tied: flat, by their ancestors in a tree or a DAG, or by a matrix of edges.
 
-A unit has a weight vector: every class is a unit, and every node above a class is one. A labelled inner node is two units: the
-node itself, and below it a class for its own documents. With δ_v = w_v − w_parent(v), the weights of a class are the sum of δ
-along its path, and at the optimum δ of an inner unit is the sum of δ of its children (Gopal & Yang 2013, section 3).
+A unit has an increment δ_v, regularized towards zero: every class is a unit, and every node above a class is one. A labelled
+inner node is two units: the node itself, and below it a class for its own documents. The weights of a unit are the sum of δ over
+it and all its ancestors, each once. In a tree this is δ_v = w_v − w_parent(v), the model of Gopal & Yang 2013, section 3; in a
+DAG the paper has ½ Σ_edges ‖w_a − w_b‖² instead, for which see `Structure`. At the optimum, δ of an inner unit is the sum of δ
+of the classes below it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
 
 from ramify.taxonomy import LabelGraph, Taxonomy
 
@@ -23,11 +26,51 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Joins:
+    """Which units add δ of units elsewhere to everything below them: at offsets[v] to offsets[v + 1] the units that v adds."""
+
+    offsets: NDArray[np.int64]
+    units: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, n_units: int, added: Mapping[int, Sequence[int]] | None = None) -> Joins:
+        """From the units that each join adds."""
+        lists = [(added or {}).get(unit, ()) for unit in range(n_units)]
+        offsets = np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64)
+        return cls(offsets, np.asarray([unit for each in lists for unit in each], dtype=np.int32))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def is_join(self) -> NDArray[np.bool_]:
+        """By unit, whether it adds others."""
+        return np.diff(self.offsets) > 0
+
+    def added_by(self, unit: int) -> list[int]:
+        """The units that one adds."""
+        return [int(other) for other in self.units[self.offsets[unit] : self.offsets[unit + 1]]]
+
+    def part(self, units: NDArray[Any]) -> Joins:
+        """Those of some units, rising, which include all that they add."""
+        rows = self.matrix()[units]
+        return Joins(rows.indptr.astype(np.int64), np.searchsorted(units, rows.indices).astype(np.int32))
+
+    def matrix(self) -> csr_array:
+        """Units × units: one where the first adds the second."""
+        return csr_array((np.ones(len(self.units)), self.units, self.offsets), shape=(len(self), len(self)))
+
+
+@dataclass(frozen=True, slots=True)
 class Forest:
     """Units of a tree in preorder, the classes below a unit before its inner children.
 
-    parent: of every unit, -1 for a root. node: of the taxonomy. class_of: the number of the class that a unit is, -1 for an
-    inner unit. above_offsets, above: for every class the units above it, from the root down.
+    A DAG is a tree with joins: a node has one of its parents in the tree, and where that lacks some of its ancestors there is a
+    join between the two, a unit that has no δ of its own and adds theirs.
+
+    parent: of every unit, -1 for a root. node: of the taxonomy, for a join that of the unit above it. class_of: the number of the
+    class that a unit is, -1 for an inner unit. above_offsets, above: for every class the units above it, from the root down, and
+    after a join those that it adds.
     """
 
     parent: NDArray[np.int32]
@@ -35,17 +78,22 @@ class Forest:
     class_of: NDArray[np.int32]
     above_offsets: NDArray[np.int64]
     above: NDArray[np.int32]
+    joins: Joins
 
     @classmethod
-    def numbered(cls, parent: NDArray[np.int32], node: NDArray[np.int64], is_class: NDArray[np.bool_]) -> Forest:
+    def numbered(
+        cls, parent: NDArray[np.int32], node: NDArray[np.int64], is_class: NDArray[np.bool_], joins: Joins | None = None
+    ) -> Forest:
         """Units in preorder; classes are numbered in this order."""
+        joins = Joins.of(len(parent)) if joins is None else joins
         class_of = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
         paths: list[list[int]] = [[]] * len(parent)
         for unit, above in enumerate(parent.tolist()):
-            paths[unit] = [] if above < 0 else [*paths[above], above]
+            paths[unit] = [] if above < 0 else [*paths[above], above, *joins.added_by(above)]
         listed = [paths[unit] for unit in np.flatnonzero(is_class).tolist()]
         offsets = np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64)
-        return cls(parent, node, class_of, offsets, np.asarray([unit for path in listed for unit in path], dtype=np.int32))
+        flat = np.asarray([unit for path in listed for unit in path], dtype=np.int32)
+        return cls(parent, node, class_of, offsets, flat, joins)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -60,6 +108,11 @@ class Forest:
         """Whether no class has a unit above it."""
         return len(self.above) == 0
 
+    @property
+    def is_tree(self) -> bool:
+        """Whether a class has no ancestors but those on one path."""
+        return len(self.joins.units) == 0
+
     def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
         """A range of classes and the units above them, in the same order; and the numbers of these units."""
         above = self.above[self.above_offsets[first] : self.above_offsets[last]]
@@ -67,35 +120,99 @@ class Forest:
         has_parent = self.parent[units] >= 0
         parent = np.where(has_parent, np.searchsorted(units, self.parent[units]), -1).astype(np.int32)
         class_of = np.where(self.class_of[units] >= 0, self.class_of[units] - first, -1).astype(np.int32)
-        offsets = self.above_offsets[first : last + 1] - self.above_offsets[first]
-        return Forest(parent, self.node[units], class_of, offsets, np.searchsorted(units, above).astype(np.int32)), units
+        offsets, places = self.above_offsets[first : last + 1], np.searchsorted(units, above).astype(np.int32)
+        return Forest(parent, self.node[units], class_of, offsets - offsets[0], places, self.joins.part(units)), units
+
+    def at_or_above(self, classes: Any) -> NDArray[np.bool_]:
+        """By unit, whether it is one of some classes or above one."""
+        found, chosen = np.zeros(len(self), dtype=bool), np.zeros(len(self.above_offsets) - 1, dtype=bool)
+        chosen[classes] = True
+        found[self.above[np.repeat(chosen, np.diff(self.above_offsets))]] = True
+        found[np.flatnonzero(self.class_of >= 0)[chosen]] = True
+        return found
+
+    def to_increments(self) -> csr_array:
+        """B with δ = B W, units × units: δ_v = w_v − w_parent(v) − Σ δ of what the join above v adds; nothing for a join."""
+        is_join, rows = self.joins.is_join, dict[int, dict[int, float]]()
+        for unit in np.argsort(self.node, kind="stable").tolist():  # ancestors come first in the taxonomy
+            row, above = {unit: 1.0}, int(self.parent[unit])
+            for added in self.joins.added_by(above) if above >= 0 else ():
+                for other, value in rows[added].items():
+                    row[other] = row.get(other, 0.0) - value
+            if above >= 0 and is_join[above]:
+                above = int(self.parent[above])
+            if above >= 0:
+                row[above] = row.get(above, 0.0) - 1
+            rows[unit] = {} if is_join[unit] else row
+        entries = [(unit, other, value) for unit, row in rows.items() for other, value in row.items() if value]
+        a, b, values = zip(*entries, strict=True)
+        return csr_array((values, (a, b)), shape=(len(self), len(self)))
 
 
 def tie_along_paths(taxonomy: Taxonomy, labelled: Ints) -> Forest:
-    """Units of a tree: the nodes with a labelled node at or below them, in preorder, and the classes."""
+    """Units of a tree or a DAG: the nodes with a labelled node at or below them, in preorder, joins, and the classes.
+
+    In the tree, a node of a DAG is below the parent with the most ancestors, so that a join has to add few.
+
+    >>> fruit = Taxonomy.from_edges([("fruit", None), ("brand", None), ("apple", "fruit"), ("apple", "brand")])
+    >>> tied = tie_along_paths(fruit, np.array([2]))
+    >>> tied.parent.tolist(), tied.joins.added_by(1), tied.above.tolist()
+    ([-1, 0, 1, -1], [3], [0, 1, 3])
+    """
     has_own = np.zeros(len(taxonomy), dtype=bool)
     has_own[labelled] = True
-    alive, has_inner = _at_or_above(taxonomy, labelled), np.zeros(len(taxonomy), dtype=bool)
-    has_inner[taxonomy.parent[np.flatnonzero(alive & (taxonomy.parent >= 0))]] = True
+    alive = _at_or_above(taxonomy, labelled)
+    children, joined = _main_children(taxonomy, alive)
+    is_inner = np.zeros(len(taxonomy), dtype=bool)
+    is_inner[taxonomy.parent_nodes[np.repeat(alive, np.diff(taxonomy.parent_offsets))]] = True
     parent: list[int] = []
     nodes: list[int] = []
     is_class: list[bool] = []
-    stack = [(int(root), -1, not has_inner[root]) for root in reversed(taxonomy.roots) if alive[root]]
+    added: dict[int, Sequence[int]] = {}
+
+    def below(node: int, unit: int, key: tuple[int, ...]) -> list[Any]:
+        """What comes below a unit or a join: classes, joins, inner nodes."""
+        here = [child for child in children[node] if joined[child] == key]
+        others = dict.fromkeys(joined[child] for child in children[node] if joined[child]) if not key else {}
+        own = [(node, unit, True, ())] if has_own[node] and not key else []
+        classes = [(child, unit, True, ()) for child in here if not is_inner[child]]
+        inner = [(child, unit, False, ()) for child in here if is_inner[child]]
+        return [*own, *classes, *((node, unit, False, other) for other in others), *inner]
+
+    stack: list[Any] = [(int(root), -1, not is_inner[root], ()) for root in reversed(taxonomy.roots) if alive[root]]
     while stack:
-        node, above, leaf = stack.pop()
+        node, above, is_leaf, key = stack.pop()
         unit = len(parent)
         parent.append(above)
         nodes.append(node)
-        is_class.append(leaf)
-        if leaf:
-            continue
-        children = [int(child) for child in taxonomy.children_of(node) if alive[child]]
-        inner = [(child, unit, False) for child in children if has_inner[child]]
-        classes = [(child, unit, True) for child in children if not has_inner[child]]
-        stack += reversed(inner)
-        stack += reversed(([(node, unit, True)] if has_own[node] else []) + classes)
+        is_class.append(is_leaf)
+        if key:
+            added[unit] = key
+        if not is_leaf:
+            stack += reversed(below(node, unit, key))
+    unit_of: dict[int, int] = {}
+    for unit, node in enumerate(nodes):
+        unit_of.setdefault(node, unit)  # a node comes before its joins and its class
+    joins = Joins.of(len(parent), {unit: [unit_of[node] for node in some] for unit, some in added.items()})
     arrays = np.asarray(parent, dtype=np.int32), np.asarray(nodes, dtype=np.int64), np.asarray(is_class, dtype=bool)
-    return Forest.numbered(*arrays)
+    return Forest.numbered(*arrays, joins)
+
+
+def _main_children(taxonomy: Taxonomy, alive: NDArray[np.bool_]) -> tuple[list[list[int]], list[tuple[int, ...]]]:
+    """By node, the children that are below it in the tree; and its ancestors that its parent in the tree lacks."""
+    children: list[list[int]] = [[] for _ in range(len(taxonomy))]
+    ancestors: list[frozenset[int]] = []  # and the node itself
+    joined: list[tuple[int, ...]] = []
+    for node in range(len(taxonomy)):  # parents come first
+        parents = [int(above) for above in taxonomy.parents_of(node)] if alive[node] else []
+        all_above = frozenset().union(*(ancestors[above] for above in parents))
+        ancestors.append(all_above | {node})
+        if parents:
+            main = max(parents, key=lambda above: len(ancestors[above]))  # the first of several
+            children[main].append(node)
+            all_above -= ancestors[main]
+        joined.append(tuple(sorted(all_above)))
+    return children, joined
 
 
 def tie_flat(taxonomy: Taxonomy, labelled: Ints) -> Forest:
@@ -105,9 +222,7 @@ def tie_flat(taxonomy: Taxonomy, labelled: Ints) -> Forest:
 
 def flat_units(nodes: Ints) -> Forest:
     """Independent classes, one for each of some nodes."""
-    n = len(nodes)
-    offsets, classes = np.zeros(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
-    return Forest(np.full(n, -1, dtype=np.int32), nodes, classes, offsets, np.zeros(0, dtype=np.int32))
+    return Forest.numbered(np.full(len(nodes), -1, dtype=np.int32), nodes, np.ones(len(nodes), dtype=bool))
 
 
 def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
@@ -124,7 +239,7 @@ def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
 class ThreadPartition:
     """Which thread updates which units of a tree.
 
-    visited: threads × units, whether a thread updates a unit. n_threads: how many threads update each unit.
+    visited: threads × units, whether a thread visits a unit. n_threads: how many threads update each unit; 0 for joins.
     """
 
     visited: NDArray[np.uint8]
@@ -140,16 +255,11 @@ def partition_by_thread(forest: Forest, work: Ints, n_threads: int) -> ThreadPar
     """Give each thread a range of classes with about the same work, and the units above them."""
     done = np.cumsum(work)
     thread_of = np.minimum(((done - work / 2) * n_threads / max(1, done[-1])).astype(np.int64), n_threads - 1)
-    visited = np.zeros((n_threads, len(forest)), dtype=np.uint8)
-    visited[thread_of, np.flatnonzero(forest.class_of >= 0)] = 1
-    for unit in range(len(forest) - 1, -1, -1):  # parents come first
-        if forest.parent[unit] >= 0:
-            visited[:, forest.parent[unit]] |= visited[:, unit]
-    visited = visited[visited.any(axis=1)]
-    return ThreadPartition(visited, visited.sum(axis=0).astype(np.float32))
+    visited = np.stack([forest.at_or_above(thread_of == thread) for thread in np.unique(thread_of)]).astype(np.uint8)
+    return ThreadPartition(visited, np.where(forest.joins.is_join, 0, visited.sum(axis=0)).astype(np.float32))
 
 
-# ---- ties as a matrix, for DAGs and label graphs ------------------------------------------------------------------------
+# ---- ties as a matrix of edges, for label graphs and for DAGs on request ------------------------------------------------
 #
 #     ½ Σ_ab M_ab w_a·w_b = ½ Σ_edges ‖w_a − w_b‖² + ½ Σ_n anchor_n ‖w_n‖²        (Gopal & Yang 2013, section 3)
 #
@@ -214,9 +324,12 @@ def tie_graph(graph: LabelGraph, labelled: Ints) -> Structure:
 
 
 def matrix_of(forest: Forest) -> Structure:
-    """The matrix of a tree or of flat classes; units and classes keep their numbers."""
-    tied = forest.parent >= 0
-    M = _tie(np.flatnonzero(tied), forest.parent[tied].astype(np.int64), np.where(tied, 0.0, 1.0))
+    """The matrix of a tree, a DAG or of flat classes; units and classes keep their numbers, and joins are tied to nothing.
+
+    ½ Σ_v ‖δ_v‖² = ½ Σ_ab (B'B)_ab w_a·w_b, δ = B W.
+    """
+    B = forest.to_increments()
+    M = csr_array(B.T @ B + diags_array(forest.joins.is_join.astype(np.float64)))
     return Structure(M, np.flatnonzero(forest.class_of >= 0), forest.node)
 
 
@@ -259,39 +372,28 @@ class Deltas:
         """Those of some units; vectors are not copied."""
         return Deltas(self.start[units], self.end[units], self.features, self.values)
 
-    def with_first(self, weights: NDArray[np.float32]) -> Deltas:
-        """The same with given weights of the first unit, over all features."""
-        start, end = self.start.copy(), self.end.copy()
-        self.values[start[0] : end[0]] = 0
-        start[0], end[0] = len(self.values), len(self.values) + len(weights)
-        features = np.concatenate([self.features, np.arange(len(weights), dtype=np.int32)])
-        return Deltas(start, end, features, np.concatenate([self.values, weights]))
-
     def half_squares(self) -> float:
         """½ Σ ‖δ‖² over all units, part by part: there may be hundreds of millions of values."""
         parts = (self.values[at : at + PART].astype(np.float64) for at in range(0, len(self.values), PART))
         return 0.5 * sum(float(part @ part) for part in parts)
 
 
-def join(parts: list[tuple[Any, ...]], n_units: int) -> Deltas:
-    """Concatenate the vectors of all threads; a unit of multiple threads has all features in each, and gets the sum.
+def lay_out(parts: list[tuple[Any, ...]], has_all: NDArray[np.bool_], n_features: int) -> Deltas:
+    """Zeros with the features that each thread listed for its own units.
 
-    Each part is freed once it is copied.
+    has_all: by unit, whether it has all features, as units of several threads do. Each part is freed once it is copied.
     """
-    size = sum(len(part[2]) for part in parts)
-    features, values = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
-    joined, first = Deltas(np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64), features, values), 0
-    for k, (units, ends, part_features, part_values, *_) in enumerate(parts):
+    dense, listed = np.flatnonzero(has_all), sum(len(part[2]) for part in parts)
+    features = np.empty(listed + len(dense) * n_features, dtype=np.int32)
+    start, end, first = np.zeros(len(has_all), dtype=np.int64), np.zeros(len(has_all), dtype=np.int64), 0
+    for k, (units, ends, part_features) in enumerate(parts):
         parts[k] = ()
-        copied = slice(first, first + len(part_features))
-        features[copied], values[copied] = part_features, part_values
-        starts, ends, first = first + np.concatenate([[0], ends])[:-1], first + ends, copied.stop
-        again = joined.end[units] > joined.start[units]
-        joined.start[units[~again]], joined.end[units[~again]] = starts[~again], ends[~again]
-        for unit, start, end in zip(units[again], starts[again], ends[again], strict=True):
-            values[joined.start[unit] : joined.end[unit]] += values[start:end]
-            values[start:end] = 0
-    return joined
+        features[first : first + len(part_features)] = part_features
+        start[units], end[units], first = first + np.concatenate([[0], ends])[:-1], first + ends, first + len(part_features)
+    features[listed:].reshape(len(dense), n_features)[:] = np.arange(n_features, dtype=np.int32)
+    start[dense] = listed + n_features * np.arange(len(dense))
+    end[dense] = start[dense] + n_features
+    return Deltas(start, end, features, np.zeros(len(features), dtype=np.float32))
 
 
 def add_changes(deltas: Deltas, parts: list[tuple[Any, ...]]) -> None:

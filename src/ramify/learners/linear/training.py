@@ -196,14 +196,14 @@ def _train_dense(
 
 def tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
     """Weights of all units (the bias last), stored as differences from their parents."""
-    deltas = W.astype(np.float64, copy=True)
-    parent = np.full(len(W), -1, dtype=np.int32)
-    class_units = np.flatnonzero(ties.class_of >= 0) if isinstance(ties, Forest) else ties.class_units
     if isinstance(ties, Forest):
-        parent = ties.parent
-        deltas[parent >= 0] -= W[parent[parent >= 0]]
+        deltas, parent, class_units = ties.to_increments() @ W, ties.parent, np.flatnonzero(ties.class_of >= 0)
+        joins = None if ties.is_tree else ties.joins
+    else:
+        deltas, parent, class_units, joins = W, np.full(len(W), -1, dtype=np.int32), ties.class_units, None
     sparse = csr_array((deltas[:, :-1] if bias else deltas).astype(np.float32))
-    return Weights(sparse, deltas[:, -1].copy() if bias else np.zeros(len(W)), parent, class_units.astype(np.int64))
+    own_bias = deltas[:, -1].copy() if bias else np.zeros(len(W))
+    return Weights(sparse, own_bias, parent, class_units.astype(np.int64), joins)
 
 
 def train_subsets(

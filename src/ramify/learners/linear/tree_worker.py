@@ -16,7 +16,7 @@ from ramify import native
 from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
 from ramify.learners.linear.partition import MOST_CACHED, Partition, Vectors, to_sparse
 from ramify.learners.linear.problem import Problem, widen
-from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, join, partition_by_thread
+from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, lay_out, partition_by_thread
 from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -63,7 +63,7 @@ class TreeWorker(FlatWorker):
         return self.units[self.is_shared], self.paths.n_threads[self.is_shared]
 
     def begin_ascent(self, counts: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None) -> None:
-        """Compute δ of the inner units from the dual variables, and begin an ascent in which all pairs are active.
+        """Begin an ascent in which all pairs are active; δ of the inner units are zero until they are recomputed.
 
         counts: shared units, and how many threads of all workers visit each; None where these are known already.
         """
@@ -72,12 +72,10 @@ class TreeWorker(FlatWorker):
             self.paths.n_threads[self.is_shared] = totals[np.searchsorted(units, self.units[self.is_shared])]
             self.active_classes = self.problem.classes
         problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
-        # shared units have all features
-        n_paths = np.where(paths.n_threads == 0, len(paths.visited) + 1, paths.n_threads).astype(np.float32)
-        listed, trees = native.Pairs(*pairs.arrays, len(problem.rows)), self._trees(paths.visited, n_paths)
-        parts = self.executor.map(lambda tree: native.assemble_tree_deltas(self.X, tree, listed), trees)
-        gathered = join(list(parts), len(forest))
-        self.deltas = gathered if problem.held is None else gathered.with_first(problem.held)
+        listed, trees = native.Pairs(*pairs.arrays, len(problem.rows)), self._trees(paths.visited, paths.n_threads)
+        parts = self.executor.map(lambda tree: native.list_tree_features(self.X, tree, listed), trees)
+        has_all = (forest.class_of < 0) & (paths.n_threads != 1) & ~forest.joins.is_join  # shared units have all features
+        self.deltas = lay_out(list(parts), has_all, problem.rows.n_features)
         # u of each thread's classes over the features of their documents, unless that were too much
         rows, ranges = problem.rows, paths.classes(forest)
         n_entries = np.diff(pairs.offsets) * (len(rows.values) / max(1, len(rows)))
@@ -86,11 +84,7 @@ class TreeWorker(FlatWorker):
         else:
             cached = list(self.executor.map(lambda some: (some[0], *native.sum_class_vectors(self.X, listed, *some)), ranges))
         active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
-        self.ascent = Ascent(self._trees(paths.visited, paths.n_threads), cached, active, slack)
-
-    def give_deltas(self) -> Vectors:
-        """What its own classes add to δ of the shared units, which is zero then until the sum is added."""
-        return self._take_shared([])
+        self.ascent = Ascent(trees, cached, active, slack)
 
     def ascent_round(self) -> Vectors:
         """One round of dual ascent over its active classes; gives the changes of shared units."""
@@ -114,7 +108,7 @@ class TreeWorker(FlatWorker):
         return self._apply(list(changes))
 
     def recompute_deltas(self) -> Vectors:
-        """δ anew from the dual variables: sums of changes in 32 bits drift, and a certificate must not."""
+        """δ from the dual variables, also in between: sums of changes in 32 bits drift, and a certificate must not."""
         problem, paths = self.problem, self.paths  # all classes, active or not
         self.deltas.values[:] = 0
         if problem.held is not None:
@@ -122,7 +116,7 @@ class TreeWorker(FlatWorker):
         pairs = native.Pairs(*self.pairs.arrays, len(problem.rows))
         duals = native.SparseVectors(*self.deltas.arrays, problem.rows.n_features), pairs
         trees = self._trees(paths.visited, paths.n_threads)
-        changes = self.executor.map(lambda tree: native.reassemble_tree_deltas_in_place(self.X, tree, *duals), trees)
+        changes = self.executor.map(lambda tree: native.assemble_tree_deltas_in_place(self.X, tree, *duals), trees)
         return self._apply(list(changes))
 
     def add_changes(self, changes: Vectors) -> None:
@@ -240,16 +234,15 @@ class TreeWorker(FlatWorker):
     def _trees(self, visited: NDArray[np.uint8], n_threads: NDArray[np.float32]) -> list[native.TreePartition]:
         """The tree as each thread visits it."""
         forest = self.problem.forest
-        return [native.TreePartition(forest.parent, forest.class_of, n_threads, mine) for mine in visited]
+        joins = native.Pattern(forest.joins.offsets, forest.joins.units, len(forest))
+        return [native.TreePartition(forest.parent, forest.class_of, n_threads, mine, joins) for mine in visited]
 
     def _restrict_ascent(self) -> None:
         """Visit only the paths of the active classes."""
-        forest, visited = self.problem.forest, np.zeros_like(self.paths.visited)
-        units = np.flatnonzero(np.isin(forest.class_of, self.active_classes))
-        visited[:, units] = self.paths.visited[:, units]
-        for unit in range(len(forest) - 1, -1, -1):  # parents come first
-            if forest.parent[unit] >= 0:
-                visited[:, forest.parent[unit]] |= visited[:, unit]
+        forest, active = self.problem.forest, np.zeros(self.problem.n_classes, dtype=bool)
+        active[self.active_classes] = True
+        ranges = [np.arange(*each) for each in self.paths.classes(forest)]
+        visited = np.stack([forest.at_or_above(some[active[some]]) for some in ranges]).astype(np.uint8)
         # shared units keep the number of paths of all workers, which is then on the safe side
         n_paths = np.where(self.is_shared, self.paths.n_threads, np.maximum(1, visited.sum(axis=0))).astype(np.float32)
         n_paths[self.paths.n_threads == 0] = 0
@@ -263,13 +256,8 @@ class TreeWorker(FlatWorker):
         return self._take_shared(parts)
 
     def _take_shared(self, parts: list[Vectors]) -> Vectors:
-        """Changes of shared units, added up; without changes, δ itself, which becomes zero."""
+        """Changes of shared units, added up."""
         found = {unit: np.zeros(self.problem.rows.n_features, np.float32) for unit in np.flatnonzero(self.is_shared).tolist()}
-        if not parts:
-            for unit, total in found.items():
-                some = slice(self.deltas.start[unit], self.deltas.end[unit])
-                total[self.deltas.features[some]] = self.deltas.values[some]
-                self.deltas.values[some] = 0
         for units, ends, features, values, *_ in parts:
             for unit, start, end in zip(units.tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
                 changed = features[start:end]

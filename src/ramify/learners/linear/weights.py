@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from ramify import native
 from ramify.errors import ModelError
 from ramify.learners.linear.problem import Pairs, Problem
-from ramify.learners.linear.taxonomy_ties import Deltas
+from ramify.learners.linear.taxonomy_ties import Deltas, Joins
 from ramify.parallel import Executor
 from ramify.persistence import are_finite, are_offsets
 
@@ -25,16 +25,17 @@ BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that a thread takes together, and bl
 
 @dataclass(frozen=True)
 class Weights:
-    """One sparse row per unit; the weights of a unit are the sum of the rows on its path.
+    """One sparse row per unit; the weights of a unit are the sum of the rows on its path and of those that joins on it add.
 
-    deltas: units × features. bias: per unit, summed along paths, too. parent: of every unit, -1 for a root; parents come first.
-    class_units: the unit of every class.
+    deltas: units × features. bias: per unit, summed likewise. parent: of every unit, -1 for a root; parents come first.
+    class_units: the unit of every class. joins: of a DAG.
     """
 
     deltas: csr_array
     bias: NDArray[np.float64]
     parent: NDArray[np.int32]
     class_units: NDArray[np.int64]
+    joins: Joins | None = None
 
     @classmethod
     def flat(cls, deltas: csr_array, bias: NDArray[np.float64]) -> Weights:
@@ -61,11 +62,11 @@ class Weights:
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
 
     def path_of(self, unit: int) -> list[int]:
-        """The units from the root down to one."""
+        """The units whose rows are the weights of one: from it up to the root, and those that joins add."""
         path = [unit]
         while self.parent[path[-1]] >= 0:
             path.append(int(self.parent[path[-1]]))
-        return path[::-1]
+        return path if self.joins is None else path + [added for join in path for added in self.joins.added_by(join)]
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
@@ -76,8 +77,9 @@ class Weights:
             return S.astype(np.float32)
         # every unit once per document; then the scores of the units above are added from the root down
         S = np.empty((X.shape[0], len(self.parent)))
-        native.score_units_in_place(native.rows_of(X), self._by_feature, self.parent, self.bias, S)
-        return S[:, self.class_units].astype(np.float32)
+        parent = self.parent if self.joins is None else np.full_like(self.parent, -1)
+        native.score_units_in_place(native.rows_of(X), self._by_feature, parent, self.bias, S)
+        return (S[:, self.class_units] if self.joins is None else (self.paths @ S.T).T).astype(np.float32)
 
     def make_ready(self) -> None:
         """Arrange weights for scoring, before threads share them."""
@@ -103,7 +105,7 @@ class Weights:
 
     @cached_property
     def paths(self) -> csr_array:
-        """Classes × units: one where a unit lies on the path to a class."""
+        """Classes × units: one where a unit lies on the path to a class, or a join on the path adds it."""
         steps, level = [], self.class_units
         while (level >= 0).any():
             steps.append(level)
@@ -112,7 +114,8 @@ class Weights:
         table = np.stack(steps[::-1], axis=1) if steps else np.zeros((self.n_classes, 0), dtype=np.int64)
         there = table >= 0
         ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        return csr_array((np.ones(ends[-1]), table[there], ends), shape=(self.n_classes, len(self.parent)))
+        paths = csr_array((np.ones(ends[-1]), table[there], ends), shape=(self.n_classes, len(self.parent)))
+        return paths if self.joins is None else csr_array(paths + paths @ self.joins.matrix())
 
     # ---- saving -------------------------------------------------------------------------------------------------------
 
@@ -120,7 +123,8 @@ class Weights:
         """Plain arrays from which :meth:`from_arrays` makes the same weights."""
         deltas = self.deltas
         arrays = deltas.indptr, deltas.indices, deltas.data, self.bias, self.parent, self.class_units
-        return {name: array.astype(kind, copy=False) for (name, kind), array in zip(_TYPES.items(), arrays, strict=True)}
+        typed = {name: array.astype(kind, copy=False) for (name, kind), array in zip(_TYPES.items(), arrays, strict=True)}
+        return typed if self.joins is None else typed | {"join_offsets": self.joins.offsets, "join_units": self.joins.units}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> Weights:
@@ -143,13 +147,24 @@ class Weights:
         deltas = csr_array((n_units, n_features), dtype=np.float32)
         narrow = np.int32 if len(features) < 2**31 else np.int64
         deltas.indptr, deltas.indices, deltas.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
-        return cls(deltas, bias, parent, class_units)
+        return cls(deltas, bias, parent, class_units, _take_joins(arrays, n_units))
 
 
 _TYPES = {
     "delta_offsets": np.int64, "delta_features": np.int32, "delta_values": np.float32,
     "unit_bias": np.float64, "unit_parent": np.int32, "class_units": np.int64,
 }  # fmt: skip
+
+
+def _take_joins(arrays: dict[str, NDArray[Any]], n_units: int) -> Joins | None:
+    """The joins of a model file, if it has any."""
+    if "join_offsets" not in arrays:
+        return None
+    offsets, units = arrays["join_offsets"], arrays["join_units"]
+    if units.dtype != np.int32 or units.ndim != 1 or not are_offsets(offsets, n_units, len(units)):
+        raise ModelError("the joins of the linear model do not fit its units; train the model again.")
+    _check_range("a join", units, 0, n_units)
+    return Joins(offsets, units)
 
 
 def _check_range(what: str, numbers: NDArray[Any], low: int, high: int) -> None:
@@ -187,7 +202,8 @@ def assemble_weights(
     parts += executor.map(gather, class_blocks(problem.classes, n_threads))
     stacked = stack_rows(parts, len(forest), len(rows.place), executor)
     bias[units] = bias_of_classes
-    return Weights(stacked, bias if rows.has_bias else np.zeros(len(forest)), forest.parent, units.astype(np.int64))
+    joins = None if forest.is_tree else forest.joins
+    return Weights(stacked, bias if rows.has_bias else np.zeros(len(forest)), forest.parent, units.astype(np.int64), joins)
 
 
 def class_blocks(classes: NDArray[np.int32], n_threads: int) -> list[NDArray[np.int32]]:
@@ -222,20 +238,27 @@ def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Execut
 
 
 def merge_weights(
-    parts: list[Weights], units: Sequence[NDArray[Any]], parent: NDArray[np.int32], class_units: Any, executor: Executor
-) -> Weights:
+    parts: list[Weights], units: Sequence[NDArray[Any]], parent: NDArray[np.int32], class_units: Any, executor: Executor,
+    joins: Joins | None = None,
+) -> Weights:  # fmt: skip
     """The weights of all units, from those of the workers, which are freed.
 
-    units: the numbers of the units of every part. A unit of multiple parts is taken from the first one. parent, class_units: of
-    all units.
+    units: the numbers of the units of every part. A unit of multiple parts is taken from the first one. parent, class_units,
+    joins: of all units.
     """
     if len(parts) == 1:
         return parts[0]
     rows, bias, is_known, n_features = [], np.zeros(len(parent)), np.zeros(len(parent), dtype=bool), parts[0].n_features
     for mine, part in zip(units, parts, strict=True):
-        new = int(is_known[mine].sum())  # units that several parts have are in preorder, so new ones come last
-        ends = part.deltas.indptr[new:]
-        rows.append((mine[new:], ends[1:] - ends[0], part.deltas.indices[ends[0] :], part.deltas.data[ends[0] :]))
-        bias[mine[new:]], is_known[mine] = part.bias[new:], True
+        new = np.flatnonzero(~is_known[mine])
+        if len(new) and new[-1] - new[0] + 1 == len(new):  # units of a tree are in preorder, so new ones come last
+            ends = part.deltas.indptr[new[0] : new[-1] + 2]
+            features, values = (each[ends[0] : ends[-1]] for each in (part.deltas.indices, part.deltas.data))
+        else:
+            taken = part.deltas[new]
+            ends, features, values = taken.indptr, taken.indices, taken.data
+        rows.append((mine[new], ends[1:] - ends[0], features, values))
+        bias[mine[new]], is_known[mine] = part.bias[new], True
     parts.clear()
-    return Weights(stack_rows(rows, len(parent), n_features, executor), bias, parent, class_units)
+    stacked = stack_rows(rows, len(parent), n_features, executor)
+    return Weights(stacked, bias, parent, class_units, joins if joins is not None and len(joins.units) else None)
