@@ -127,6 +127,7 @@ EXAMPLES = {
         "class_of": ints(-1, 0, 1),
         "n_partitions": floats(1, 1, 1),
         "is_visited": np.ones(3, dtype=U1),
+        "joins": pattern([[], [], []], 3),
     },
     "SiblingProducts": lambda: {
         "documents": pattern([[0, 1], [], []], 2),
@@ -318,8 +319,8 @@ EXAMPLES = {
         "class_passes": 1,
         "seed": 0,
     },
-    "assemble_tree_deltas": tree_arguments,
-    "reassemble_tree_deltas_in_place": lambda: {**tree_arguments(), "deltas": make("SparseVectors")},
+    "list_tree_features": tree_arguments,
+    "assemble_tree_deltas_in_place": lambda: {**tree_arguments(), "deltas": make("SparseVectors")},
     "multiply_siblings_in_place": lambda: {
         "X": make("Documents"),
         "documents": pattern([[0, 1], [], []], 2),

@@ -22,14 +22,15 @@ from scipy.sparse import csc_array, csr_array, vstack
 from ramify.errors import ModelError
 from ramify.learners.linear.dual_solver import TrainedWeights, solve
 from ramify.learners.linear.problem import Certificate, Costs, Dual, Problem, arrange_rows
-from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
+from ramify.learners.linear.taxonomy_ties import Forest, Joins, tie_along_paths
 from ramify.learners.linear.training import Setup, suits
 from ramify.learners.linear.weights import Weights
 from ramify.learners.warm_start import WarmStart, match_columns
 from ramify.parallel import choose_executor
+from ramify.taxonomy import Taxonomy
 
 Ints = NDArray[np.int64]
-SAME = ("loss", "tol", "max_iter", "mode", "fit_intercept", "class_weight")
+SAME = ("loss", "tol", "max_iter", "mode", "fit_intercept", "class_weight", "ties")
 MOST = 0.7  # fraction of the classes: where more have changed, all are solved
 PART, LEAST = 0.6, 0.1  # of the unused tolerance, what the part may use; and of the tolerance, the least
 
@@ -85,30 +86,34 @@ def start_from(warm_start: WarmStart, own: csr_array) -> Dual | None:
     return dual.numbered(warm_start.documents).of_classes(warm_start.most_similar(old, own))
 
 
-def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> tuple[Weights, Ints]:
-    """Give leaves without documents the weights of their nearest ancestor that has any; returns these leaves, too.
+def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, taxonomy: Taxonomy) -> tuple[Weights, Ints]:
+    """Give leaves without documents the weights of their ancestors that have any; returns these leaves, too.
 
-    A leaf without a loss equals its parent: its δ is 0 at the optimum. parent: of every node.
+    A leaf without a loss has δ = 0 at the optimum, and in a tree the weights of its parent.
     """
     unit_of: dict[int, int] = {}
     for unit, node in enumerate(ties.node.tolist()):
         unit_of.setdefault(node, unit)  # an inner node comes before the class of its own documents
-    found = []
+    found: list[tuple[int, int]] = []
+    added: dict[int, list[int]] = {}
+    n_units = len(weights.parent)
     for leaf in leaves.tolist():
-        above = int(parent[leaf])
-        while above >= 0 and above not in unit_of:
-            above = int(parent[above])
-        if above >= 0 and leaf not in unit_of:
-            found.append((leaf, unit_of[above]))
+        above = {unit_of[node] for node in taxonomy.ancestors_of(leaf).tolist() if node in unit_of}
+        if above and leaf not in unit_of:
+            main = max(above, key=lambda unit: (len(weights.path_of(unit)), unit))
+            added[n_units + len(found)] = sorted(above - set(weights.path_of(main)))
+            found.append((leaf, main))
     if not found:
         return weights, np.zeros(0, dtype=np.int64)
     (nodes, units), n = np.asarray(found, dtype=np.int64).T, len(found)
     empty = csr_array((n, weights.n_features), dtype=weights.deltas.dtype)
     deltas = csr_array(vstack([weights.deltas, empty], format="csr"))
-    numbers = len(weights.parent) + np.arange(n, dtype=np.int64)
+    numbers = n_units + np.arange(n, dtype=np.int64)
+    known = {} if weights.joins is None else {unit: weights.joins.added_by(unit) for unit in range(n_units)}
+    joins = Joins.of(n_units + n, known | added) if known or any(added.values()) else None
     parents = np.concatenate([weights.parent, units.astype(np.int32)])
-    made = Weights(deltas, np.append(weights.bias, np.zeros(n)), parents, np.append(weights.class_units, numbers))
-    return made, nodes
+    class_units = np.append(weights.class_units, numbers)
+    return Weights(deltas, np.append(weights.bias, np.zeros(n)), parents, class_units, joins), nodes
 
 
 def check_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
@@ -220,6 +225,8 @@ def solve_changed_part(
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
+    if not old.is_tree or not ties.is_tree:  # the change of a DAG is no subtree
+        return start
     same = match_columns([warm_start.renumber(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
     if not np.array_equal(old.class_nodes, nodes):
         return start

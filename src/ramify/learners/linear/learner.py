@@ -202,8 +202,8 @@ class TiedLearner(LinearLearner):
         if self.keeps_held_out and warm_start is None and (found := self._held_out_scores(X, trained)) is not None:
             self.held_out_ = found[0], self._on_nodes(found[1])
         if warm_start is not None and self.shrinks_to_parents and isinstance(ties, Forest):
-            leaves, parent = warm_start.leaves, targets.taxonomy.tree.parent
-            self.weights_, leaves = incremental.add_empty_leaves(trained.weights, ties, leaves, parent)
+            leaves, taxonomy = warm_start.leaves, targets.taxonomy
+            self.weights_, leaves = incremental.add_empty_leaves(trained.weights, ties, leaves, taxonomy)
             self._set_classes(np.append(ties.class_nodes, leaves))
 
     # ---- the selection of C, and out-of-fold scores -------------------------------------------------------------------

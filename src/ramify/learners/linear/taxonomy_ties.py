@@ -68,9 +68,9 @@ class Forest:
     A DAG is a tree with joins: a node has one of its parents in the tree, and where that lacks some of its ancestors there is a
     join between the two, a unit that has no δ of its own and adds theirs.
 
-    parent: of every unit, -1 for a root. node: of the taxonomy, for a join that of the unit above it. class_of: the number of the
-    class that a unit is, -1 for an inner unit. above_offsets, above: for every class the units above it, from the root down, and
-    after a join those that it adds.
+    parent: of every unit, -1 for a root. node: of the taxonomy, for a join that of the unit above it. class_of: the number of
+    the class that a unit is, -1 for an inner unit. above_offsets, above: for every class the units above it, from the root down,
+    and after a join those that it adds.
     """
 
     parent: NDArray[np.int32]
@@ -117,19 +117,22 @@ class Forest:
         """A range of classes and the units above them, in the same order; and the numbers of these units."""
         above = self.above[self.above_offsets[first] : self.above_offsets[last]]
         units = np.union1d(np.flatnonzero((self.class_of >= first) & (self.class_of < last)), above).astype(np.int32)
-        has_parent = self.parent[units] >= 0
-        parent = np.where(has_parent, np.searchsorted(units, self.parent[units]), -1).astype(np.int32)
+        place = np.full(len(self) + 1, -1, dtype=np.int32)  # the last one stands above the roots, and above added units
+        place[units] = np.arange(len(units), dtype=np.int32)
         class_of = np.where(self.class_of[units] >= 0, self.class_of[units] - first, -1).astype(np.int32)
-        offsets, places = self.above_offsets[first : last + 1], np.searchsorted(units, above).astype(np.int32)
-        return Forest(parent, self.node[units], class_of, offsets - offsets[0], places, self.joins.part(units)), units
+        offsets, parent = self.above_offsets[first : last + 1], place[self.parent[units]]
+        return Forest(parent, self.node[units], class_of, offsets - offsets[0], place[above], self.joins.part(units)), units
 
-    def at_or_above(self, classes: Any) -> NDArray[np.bool_]:
-        """By unit, whether it is one of some classes or above one."""
-        found, chosen = np.zeros(len(self), dtype=bool), np.zeros(len(self.above_offsets) - 1, dtype=bool)
-        chosen[classes] = True
-        found[self.above[np.repeat(chosen, np.diff(self.above_offsets))]] = True
-        found[np.flatnonzero(self.class_of >= 0)[chosen]] = True
-        return found
+    def on_paths(self, classes: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """By unit, whether it is on the path to one of some classes; and whether it is on one or a join there adds it."""
+        units, on_path = np.flatnonzero(self.class_of >= 0)[classes], np.zeros(len(self), dtype=np.uint8)
+        while len(units):
+            on_path[units] = 1
+            units = np.unique(self.parent[units])
+            units = units[units >= 0]
+        added = on_path.copy()
+        added[self.joins.units[np.repeat(on_path > 0, np.diff(self.joins.offsets))]] = 1
+        return on_path, added
 
     def to_increments(self) -> csr_array:
         """B with δ = B W, units × units: δ_v = w_v − w_parent(v) − Σ δ of what the join above v adds; nothing for a join."""
@@ -255,8 +258,13 @@ def partition_by_thread(forest: Forest, work: Ints, n_threads: int) -> ThreadPar
     """Give each thread a range of classes with about the same work, and the units above them."""
     done = np.cumsum(work)
     thread_of = np.minimum(((done - work / 2) * n_threads / max(1, done[-1])).astype(np.int64), n_threads - 1)
-    visited = np.stack([forest.at_or_above(thread_of == thread) for thread in np.unique(thread_of)]).astype(np.uint8)
-    return ThreadPartition(visited, np.where(forest.joins.is_join, 0, visited.sum(axis=0)).astype(np.float32))
+    return visit_by_thread(forest, [np.flatnonzero(thread_of == thread) for thread in np.unique(thread_of)])
+
+
+def visit_by_thread(forest: Forest, classes: Sequence[NDArray[Any]]) -> ThreadPartition:
+    """What threads with these classes visit and update."""
+    visited, updated = (np.stack(each) for each in zip(*(forest.on_paths(some) for some in classes), strict=True))
+    return ThreadPartition(visited, np.where(forest.joins.is_join, 0, updated.sum(axis=0)).astype(np.float32))
 
 
 # ---- ties as a matrix of edges, for label graphs and for DAGs on request ------------------------------------------------

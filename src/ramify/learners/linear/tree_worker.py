@@ -16,7 +16,7 @@ from ramify import native
 from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
 from ramify.learners.linear.partition import MOST_CACHED, Partition, Vectors, to_sparse
 from ramify.learners.linear.problem import Problem, widen
-from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, lay_out, partition_by_thread
+from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, lay_out, partition_by_thread, visit_by_thread
 from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -239,14 +239,13 @@ class TreeWorker(FlatWorker):
 
     def _restrict_ascent(self) -> None:
         """Visit only the paths of the active classes."""
-        forest, active = self.problem.forest, np.zeros(self.problem.n_classes, dtype=bool)
-        active[self.active_classes] = True
-        ranges = [np.arange(*each) for each in self.paths.classes(forest)]
-        visited = np.stack([forest.at_or_above(some[active[some]]) for some in ranges]).astype(np.uint8)
+        forest, active = self.problem.forest, self.active_classes
+        some = visit_by_thread(forest, [active[(active >= a) & (active < b)] for a, b in self.paths.classes(forest)])
         # shared units keep the number of paths of all workers, which is then on the safe side
-        n_paths = np.where(self.is_shared, self.paths.n_threads, np.maximum(1, visited.sum(axis=0))).astype(np.float32)
+        n_paths = np.where(self.is_shared, self.paths.n_threads, np.maximum(1, some.n_threads)).astype(np.float32)
         n_paths[self.paths.n_threads == 0] = 0
-        self.ascent = replace(self._ascent, trees=self._trees(visited, n_paths), cached=[_no_vectors(0)] * len(visited))
+        trees = self._trees(some.visited, n_paths)
+        self.ascent = replace(self._ascent, trees=trees, cached=[_no_vectors(0)] * len(trees))
 
     def _apply(self, parts: list[Vectors]) -> Vectors:
         """Add changes of its own units; gives those of shared units."""
