@@ -319,7 +319,7 @@ EXAMPLES = {
         "class_passes": 1,
         "seed": 0,
     },
-    "list_tree_features": tree_arguments,
+    "list_tree_features": lambda: {**tree_arguments(), "is_listed": np.array([1, 0, 0], dtype=U1)},
     "assemble_tree_deltas_in_place": lambda: {**tree_arguments(), "deltas": make("SparseVectors")},
     "multiply_siblings_in_place": lambda: {
         "X": make("Documents"),

@@ -349,10 +349,12 @@ def partitions_of(forest, walks):
     return [TreePartition(forest.parent, forest.class_of, walks.n_threads, visited, joins) for visited in walks.visited]
 
 
-def zero_deltas(forest, walks, documents, pairs, n_features):
-    """Room for δ of every inner unit."""
-    has_all = (forest.class_of < 0) & (walks.n_threads != 1) & ~forest.joins.is_join
-    listed = [list_tree_features(documents, partition, pairs) for partition in partitions_of(forest, walks)]
+def zero_deltas(forest, walks, documents, pairs, n_features, has_added=False):
+    """Room for δ of every inner unit. has_added: whether units that joins add have all features."""
+    inner, is_added = forest.class_of < 0, np.isin(np.arange(len(forest)), forest.joins.units)
+    has_all = inner & (walks.n_threads != 1) | (is_added & has_added)
+    is_listed = (inner & ~has_all).astype(np.uint8)
+    listed = [list_tree_features(documents, partition, pairs, is_listed) for partition in partitions_of(forest, walks)]
     return lay_out(listed, has_all, n_features)
 
 
@@ -372,17 +374,18 @@ def table_of(deltas, n_features):
     return table
 
 
-@given(tied_classes(), st.integers(1, 3))
+@given(tied_classes(), st.integers(1, 3), st.booleans())
 @settings(max_examples=100)
-def test_assembled_deltas_equal_the_oracle_for_any_number_of_partitions(case, n_walks):
+def test_assembled_deltas_equal_the_oracle_for_any_number_of_partitions(case, n_walks, has_added):
     forest, above, X, listed = case
     pairs = pairs_of(listed)
     walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
     where = forest, walks, documents_of(X), native.Pairs(*pairs.arrays, len(X)), X.shape[1]
-    deltas = assemble(zero_deltas(*where), *where)
+    deltas = assemble(zero_deltas(*where, has_added), *where)
     expected = oracle.assemble_tree_deltas(X.tolist(), listed, above, len(forest))
     assert table_of(deltas, X.shape[1]).tolist() == expected
-    for unit in np.flatnonzero(walks.n_threads == 1):  # of one partition: no features but those below it
+    is_own = (walks.n_threads == 1) & ~forest.joins.is_join & ~(has_added & np.isin(np.arange(len(forest)), forest.joins.units))
+    for unit in np.flatnonzero(is_own):  # no features but those below it
         held = deltas.features[deltas.start[unit] : deltas.end[unit]].tolist()
         below = [i for own, units in zip(listed, above, strict=True) if unit in units for i, _, _ in own]
         assert held == np.flatnonzero(np.any(X[below] != 0, axis=0)).tolist()
@@ -416,10 +419,10 @@ FAR_STEP = (
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 @pytest.mark.parametrize("is_stored", [False, True])
-@given(case=tied_classes(), n_walks=st.integers(1, 3), seed=st.integers(0, 100))
-@example(case=FAR_STEP, n_walks=1, seed=0)
+@given(case=tied_classes(), n_walks=st.integers(1, 3), has_added=st.booleans(), seed=st.integers(0, 100))
+@example(case=FAR_STEP, n_walks=1, has_added=False, seed=0)
 @settings(max_examples=30)
-def test_a_round_updates_deltas_and_stored_vectors_and_never_lowers_the_dual(is_stored, loss, case, n_walks, seed):
+def test_a_round_updates_deltas_and_stored_vectors_and_never_lowers_the_dual(is_stored, loss, case, n_walks, has_added, seed):
     forest, above, X, listed = case
     listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
     pairs = pairs_of(listed)
@@ -428,7 +431,7 @@ def test_a_round_updates_deltas_and_stored_vectors_and_never_lowers_the_dual(is_
     stored = [(first, *sum_class_vectors(rows, listed_pairs, first, last)) for first, last in walks.classes(forest)]
     vectors = [ClassVectors(*mine, X.shape[1]) if is_stored else None for mine in stored]
     where = forest, walks, rows, listed_pairs, X.shape[1]
-    partitions, deltas = partitions_of(forest, walks), assemble(zero_deltas(*where), *where)
+    partitions, deltas = partitions_of(forest, walks), assemble(zero_deltas(*where, has_added), *where)
     n, documents = len(forest), np.ones(len(X), dtype=np.float32)
     nobody = Pattern(np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), len(X))
     nothing = SiblingProducts(nobody, np.zeros(n + 1, dtype=np.int64), documents[:0])

@@ -244,10 +244,11 @@ struct Sums {
 };
 
 // One pass over the active pairs: w moves by `curvature` · change in α · y · x. Pairs at a bound whose gradient points beyond it
-// by more than `slack` become inactive. Gives the largest violation.
+// by more than `slack` become inactive. Gives the largest violation. relaxation: steps are taken as if the curvature were so many
+// times smaller; below 2, no step lowers the dual.
 template <class Loss>
 float run_pass(const Documents &X, Class &c, float curvature, float slack, ActiveOrder &active, Random &random, float *w,
-               Sums *sums) {
+               Sums *sums, float relaxation = 1) {
   active.shuffle(random);
   float worst = 0;
   size_t n_active = 0;
@@ -263,7 +264,7 @@ float run_pass(const Documents &X, Class &c, float curvature, float slack, Activ
     }
     const float z = y * dot(X, i, w);
     if (sums) sums->add<Loss>(alpha, z, upper);
-    const float better = Loss::best(alpha, z, upper, norm), change = better - alpha;
+    const float better = Loss::best(alpha, z, upper, norm / relaxation), change = better - alpha;
     if (change == 0 && Loss::is_at_bound(alpha, z, upper, slack)) continue;
     active.order[n_active++] = j;
     if (change == 0) continue;

@@ -184,7 +184,7 @@ struct TreePartition {
   size_t n_units, n_classes;
   const int32_t *parent;      // -1 above a root
   const int32_t *class_of;    // -1 for an inner unit
-  const float *n_partitions;  // how many partitions have a class at or below the unit; 0 where its δ is fixed, and for a join
+  const float *n_partitions;  // how many partitions have a class at or below the unit; 0 where its δ is fixed
   const uint8_t *is_visited;  // whether this partition has one
   Pattern joins;              // units × units: what a join adds; nothing for other units
 
@@ -222,11 +222,13 @@ void update_tree_duals_in_place(const Documents &X, LossKind loss, const TreePar
                                 const SiblingProducts &siblings, const ActiveSet &active, const TreePasses &passes,
                                 VectorList &result);
 
-// For every inner unit of this partition alone, the features of the documents of the classes below it, rising; without values.
-void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result);
+// For every listed unit, the features of the documents of the classes below it, rising; without values. is_listed: by unit; only
+// inner units that no other partition visits.
+void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &pairs, const uint8_t *is_listed,
+                        VectorList &result);
 
-// δ of every inner unit of a partition, computed from the dual variables below it. deltas: zeros, with the listed features, or
-// with all features for a unit of several partitions, for which the result has the part of this one.
+// δ of every inner unit of a partition, computed from the dual variables below it. deltas: zeros, with the listed features or
+// with all; a unit of several partitions has all, and the result has the part of this one.
 void assemble_tree_deltas_in_place(const Rows &X, const TreePartition &tree, const SparseVectors &deltas, const Pairs &pairs,
                                    VectorList &result);
 

@@ -273,11 +273,13 @@ nb::tuple update_tree_duals_in_place(const Held<Documents> &X, const Held<TreePa
   return to_tuple(std::move(result));
 }
 
-nb::tuple list_tree_features(const Held<Documents> &X, const Held<TreePartition> &tree, const Held<Pairs> &pairs) {
+nb::tuple list_tree_features(const Held<Documents> &X, const Held<TreePartition> &tree, const Held<Pairs> &pairs,
+                             const In<uint8_t> &is_listed) {
   check_pairs(pairs, X);
   check_tree(tree, pairs);
+  check_size("is_listed", is_listed.size(), tree.n_units, "one for each unit");
   ramify::VectorList result;
-  without_gil([&] { ramify::list_tree_features(X, tree, pairs, result); });
+  without_gil([&] { ramify::list_tree_features(X, tree, pairs, is_listed.data(), result); });
   return nb::make_tuple(to_numpy(std::move(result.units)), to_numpy(std::move(result.ends)),
                         to_numpy(std::move(result.features)));
 }
@@ -400,7 +402,7 @@ void bind_linear(nb::module_ &m) {
   def_kernel(m, "sum_class_vectors", &sum_class_vectors, "X", "pairs", "first", "last");
   def_kernel(m, "update_tree_duals_in_place", &update_tree_duals_in_place, "X", "tree", "deltas", "pairs", "class_vectors",
              "document_weights", "siblings", "active", "loss", "sibling_passes", "class_passes", "seed");
-  def_kernel(m, "list_tree_features", &list_tree_features, "X", "tree", "pairs");
+  def_kernel(m, "list_tree_features", &list_tree_features, "X", "tree", "pairs", "is_listed");
   def_kernel(m, "assemble_tree_deltas_in_place", &assemble_tree_deltas_in_place, "X", "tree", "deltas", "pairs");
   def_kernel(m, "multiply_siblings_in_place", &multiply_siblings_in_place, "X", "documents", "offsets", "first", "last",
              "products");

@@ -15,13 +15,14 @@ void add_features(const Rows &X, const Class &c, FeatureSet &features) {
 
 }  // namespace
 
-void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result) {
+void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &pairs, const uint8_t *is_listed,
+                        VectorList &result) {
   std::vector<FeatureSet> levels(1, FeatureSet(X.n_columns));
   std::vector<size_t> path;
   const std::vector<uint8_t> is_added = tree.is_added();
   std::map<size_t, FeatureSet> gathered;  // of the units that joins add: complete only in the end
   const auto gather = [&](size_t unit, const FeatureSet &features) {
-    if (tree.n_partitions[unit] == 1) gathered.try_emplace(unit, X.n_columns).first->second.add_all(features);
+    if (is_listed[unit]) gathered.try_emplace(unit, X.n_columns).first->second.add_all(features);
   };
   const auto list = [&](size_t unit, FeatureSet &features) {
     features.drain([&](size_t f) { result.features.push_back(static_cast<int32_t>(f)); });
@@ -35,7 +36,7 @@ void list_tree_features(const Rows &X, const TreePartition &tree, const Pairs &p
     for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added)
       gather(static_cast<size_t>(*added), own);
     if (is_added[unit]) gather(unit, own);
-    if (tree.n_partitions[unit] == 1 && !is_added[unit]) return list(unit, own);
+    if (is_listed[unit] && !is_added[unit]) return list(unit, own);
     own.clear();
   };
   for (size_t unit = 0; unit < tree.n_units; ++unit) {

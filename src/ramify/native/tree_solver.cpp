@@ -179,18 +179,29 @@ class SiblingGroup {
   }
 };
 
+// Classes that share ancestors undo part of each other's steps; steps that are too long for one class make up for it (successive
+// over-relaxation, Young 1954).
+constexpr float kRelaxation = 1.7f;
+
+// As many passes, up to `most`, as take no more time than adding u to the weights and taking it out.
 template <class Loss>
 void update_class(const Documents &X, Traversal &traversal, ClassVisit &visit, Class &c, const SparseVector &u,
-                  uint8_t *is_active, float &slack, size_t passes, uint64_t seed) {
+                  uint8_t *is_active, float &slack, size_t most, uint64_t seed) {
   ActiveOrder active(c.n_pairs);
   active.size = 0;
-  for (size_t j = 0; j < c.n_pairs; ++j)
-    if (is_active[j]) active.order[active.size++] = static_cast<uint32_t>(j);
+  size_t n_entries = 1;
+  for (size_t j = 0; j < c.n_pairs; ++j) {
+    if (!is_active[j]) continue;
+    active.order[active.size++] = static_cast<uint32_t>(j);
+    n_entries += X.length(static_cast<size_t>(c.documents[j]));
+  }
+  const size_t passes = std::min(most, std::max(size_t{1}, 6 * u.size / n_entries));
   Random random(seed);
   visit.begin(c, u);
   const float curvature = traversal.path_length.back() + 1;
   for (size_t pass = 0; pass < passes; ++pass)
-    slack = 0.25f * run_pass<Loss>(X, c, curvature, slack, active, random, traversal.local_weights(), nullptr);
+    slack = 0.25f * run_pass<Loss>(X, c, curvature, slack, active, random, traversal.local_weights(), nullptr,
+                                    kRelaxation);
   visit.end_moved(c, u);
   std::fill(is_active, is_active + c.n_pairs, uint8_t{0});
   for (size_t k = 0; k < active.size; ++k) is_active[active.order[k]] = 1;

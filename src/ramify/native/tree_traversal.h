@@ -7,7 +7,8 @@
 namespace ramify {
 
 // A join is a level like a unit. What it adds is on no level above it, and no level below it adds that again: so a class has δ of
-// each of its ancestors once, and δ of a unit elsewhere stands still while a level has it.
+// each of its ancestors once, and δ of a unit elsewhere stands still while a level has it. The weights of a level are those of
+// the features that δ of its unit has, which are all that the documents below it have; δ of a join only says which these are.
 struct Traversal {
   const Rows &X;
   const TreePartition &tree;
@@ -31,33 +32,34 @@ struct Traversal {
 
   void enter(size_t unit) {
     if (weights.size() <= level() + 1) {
-      weights.emplace_back();
+      weights.emplace_back(X.n_columns, 0.0f);
       changes.emplace_back(X.n_columns, 0.0f);
     }
-    weights[level() + 1] = weights[level()];
+    const SparseVector own = deltas.of(unit);
+    const float *above = local_weights();
     path.push_back(unit);
-    path_length.push_back(path_length.back() + tree.n_partitions[unit]);
-    if (!tree.is_join(unit)) return add_delta(unit);
-    for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added) {
-      path_length.back() += tree.n_partitions[*added];
-      add_delta(static_cast<size_t>(*added));
-    }
+    path_length.push_back(path_length.back());
+    float *w = local_weights();
+    for (size_t p = 0; p < own.size; ++p) w[own.features[p]] = above[own.features[p]];
+    if (!tree.is_join(unit)) return add_delta(unit, own);
+    for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added)
+      add_delta(static_cast<size_t>(*added), own);
   }
 
   // The changes below a unit go one level up and into its δ; those below a join into δ of the units that it adds.
   void leave() {
     const size_t unit = path.back(), d = level();
+    const SparseVector own = deltas.of(unit);
     path.pop_back();
     path_length.pop_back();
     float *change = changes[d].data(), *above = changes[d - 1].data(), *w = local_weights();
-    const SparseVector delta = tree.is_join(unit) ? change_added(unit, change) : deltas.of(unit);
-    const bool is_own = !tree.is_join(unit) && tree.n_partitions[unit] == 1;
-    if (tree.n_partitions[unit] > 1) change_shared(unit, change);
-    for (size_t p = 0; p < delta.size; ++p) {
-      const auto f = static_cast<size_t>(delta.features[p]);
+    if (!tree.is_join(unit)) change_delta(unit, own, change);
+    for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added)
+      change_delta(static_cast<size_t>(*added), own, change);
+    for (size_t p = 0; p < own.size; ++p) {
+      const auto f = static_cast<size_t>(own.features[p]);
       above[f] += change[f];
       w[f] += path_length.back() * change[f];
-      if (is_own) delta.values[p] += change[f];
       change[f] = 0;
     }
   }
@@ -74,33 +76,34 @@ struct Traversal {
   }
 
  private:
-  // A unit of several partitions counts so many times in each, and so do the changes that this one made.
-  void add_delta(size_t unit) {
+  // Adds δ of a unit to the weights of this level, at the features of `here`. A unit of several partitions counts so many times
+  // in each, and so do the changes that this one made.
+  void add_delta(size_t unit, const SparseVector &here) {
     float *w = local_weights();
-    deltas.of(unit).add_to(w);
+    const float n = tree.n_partitions[unit];
+    path_length.back() += n;
+    const SparseVector delta = deltas.of(unit);
+    if (delta.size == X.n_columns) {
+      for (size_t p = 0; p < here.size; ++p) w[here.features[p]] += delta.values[here.features[p]];
+    } else {
+      delta.add_to(w);
+    }
     const auto own = own_changes.find(unit);
     if (own == own_changes.end()) return;
-    for (size_t f = 0; f < X.n_columns; ++f) w[f] += tree.n_partitions[unit] * own->second[f];
+    for (size_t p = 0; p < here.size; ++p) w[here.features[p]] += n * own->second[static_cast<size_t>(here.features[p])];
   }
 
-  void change_shared(size_t unit, const float *change) {
-    if (!is_added[unit]) return result.append_nonzero(unit, change, X.n_columns);
-    Large<float> &own = own_changes.try_emplace(unit, X.n_columns, 0.0f).first->second;
-    for (size_t f = 0; f < X.n_columns; ++f) own[f] += change[f];
-  }
-
-  // Gives the shortest of the added vectors: all of them have the features below the join.
-  SparseVector change_added(size_t join, const float *change) {
-    SparseVector shortest{};
-    for (const int32_t *added = tree.joins.begin(join); added != tree.joins.end(join); ++added) {
-      const auto unit = static_cast<size_t>(*added);
-      const SparseVector delta = deltas.of(unit);
-      if (!shortest || delta.size < shortest.size) shortest = delta;
-      if (tree.n_partitions[unit] > 1) change_shared(unit, change);
-      else
-        for (size_t p = 0; p < delta.size; ++p) delta.values[p] += change[delta.features[p]];
+  void change_delta(size_t unit, const SparseVector &here, const float *change) {
+    const SparseVector delta = deltas.of(unit);
+    if (tree.n_partitions[unit] > 1) {
+      if (!is_added[unit]) return result.append_nonzero(unit, change, X.n_columns);
+      Large<float> &own = own_changes.try_emplace(unit, X.n_columns, 0.0f).first->second;
+      for (size_t p = 0; p < here.size; ++p) own[static_cast<size_t>(here.features[p])] += change[here.features[p]];
+    } else if (tree.n_partitions[unit] == 1 && delta.size == X.n_columns) {
+      for (size_t p = 0; p < here.size; ++p) delta.values[here.features[p]] += change[here.features[p]];
+    } else if (tree.n_partitions[unit] == 1) {
+      for (size_t p = 0; p < delta.size; ++p) delta.values[p] += change[delta.features[p]];
     }
-    return shortest;
   }
 };
 

@@ -328,7 +328,7 @@ class TreeSolver(FlatSolver):
         closely = tolerance <= self.problem.settings.tolerance
         group.call(TreeWorker.begin_inner_passes)
         for _ in range(SCREENINGS if closely else 1):
-            group.call(TreeWorker.solve_classes, 0.5 * tolerance)
+            group.call(TreeWorker.solve_classes, 0.1 * tolerance)
             if self.complete or self.problem.settings.fast:
                 break
             cost, primal = sums(group.call(TreeWorker.screen_and_add, MARGIN * tolerance, closely))

@@ -242,7 +242,7 @@ def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
 class ThreadPartition:
     """Which thread updates which units of a tree.
 
-    visited: threads × units, whether a thread visits a unit. n_threads: how many threads update each unit; 0 for joins.
+    visited: threads × units, whether a thread visits a unit. n_threads: how many threads update each unit.
     """
 
     visited: NDArray[np.uint8]
@@ -264,7 +264,7 @@ def partition_by_thread(forest: Forest, work: Ints, n_threads: int) -> ThreadPar
 def visit_by_thread(forest: Forest, classes: Sequence[NDArray[Any]]) -> ThreadPartition:
     """What threads with these classes visit and update."""
     visited, updated = (np.stack(each) for each in zip(*(forest.on_paths(some) for some in classes), strict=True))
-    return ThreadPartition(visited, np.where(forest.joins.is_join, 0, updated.sum(axis=0)).astype(np.float32))
+    return ThreadPartition(visited, updated.sum(axis=0).astype(np.float32))
 
 
 # ---- ties as a matrix of edges, for label graphs and for DAGs on request ------------------------------------------------
@@ -387,9 +387,9 @@ class Deltas:
 
 
 def lay_out(parts: list[tuple[Any, ...]], has_all: NDArray[np.bool_], n_features: int) -> Deltas:
-    """Zeros with the features that each thread listed for its own units.
+    """Zeros with the features that each thread listed.
 
-    has_all: by unit, whether it has all features, as units of several threads do. Each part is freed once it is copied.
+    has_all: by unit, whether it has all features instead. Each part is freed once it is copied.
     """
     dense, listed = np.flatnonzero(has_all), sum(len(part[2]) for part in parts)
     features = np.empty(listed + len(dense) * n_features, dtype=np.int32)

@@ -21,6 +21,7 @@ from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
 SIBLING_ROUNDS, SIBLING_PASSES = 2, 3  # every second round starts with three passes over the documents of siblings
+CLASS_PASSES = 4  # over a class in a round, at most
 REACTIVATION = 5  # rounds after which idle pairs are visited again
 SIBLING_DOCUMENTS = 512  # of one group at most
 SIBLING_SCORES = 1 << 17  # documents × classes of one group at most
@@ -73,8 +74,10 @@ class TreeWorker(FlatWorker):
             self.active_classes = self.problem.classes
         problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
         listed, trees = native.Pairs(*pairs.arrays, len(problem.rows)), self._trees(paths.visited, paths.n_threads)
-        parts = self.executor.map(lambda tree: native.list_tree_features(self.X, tree, listed), trees)
-        has_all = (forest.class_of < 0) & (paths.n_threads != 1) & ~forest.joins.is_join  # shared units have all features
+        is_inner = forest.class_of < 0
+        has_all = is_inner & (paths.n_threads != 1) | self._is_read_often()
+        is_listed = (is_inner & ~has_all).astype(np.uint8)
+        parts = self.executor.map(lambda tree: native.list_tree_features(self.X, tree, listed, is_listed), trees)
         self.deltas = lay_out(list(parts), has_all, problem.rows.n_features)
         # u of each thread's classes over the features of their documents, unless that were too much
         rows, ranges = problem.rows, paths.classes(forest)
@@ -96,7 +99,7 @@ class TreeWorker(FlatWorker):
         n_features, active = problem.rows.n_features, native.ActiveSet(ascent.active, ascent.slack)
         pairs = native.Pairs(*self.pairs.arrays, len(problem.rows))
         duals = native.SparseVectors(*self.deltas.arrays, n_features), pairs
-        how = problem.costs.documents, self.siblings, active, problem.settings.loss, passes, 1, seed
+        how = problem.costs.documents, self.siblings, active, problem.settings.loss, passes, CLASS_PASSES, seed
 
         def update(mine: tuple[native.TreePartition, Any]) -> Any:
             tree, cached = mine
@@ -134,7 +137,7 @@ class TreeWorker(FlatWorker):
         self._inner_passes(self.pairs, results, mine, 1.0, most=0)
         dual = float(results.certificates[mine, 1].sum())
         solved = replace(self.pairs, alphas=self.pairs.alphas.copy())
-        self._inner_passes(solved, results, mine, 0.5 * tolerance)
+        self._inner_passes(solved, results, mine, 0.1 * tolerance)
         return [dual, float(results.certificates[mine, 0].sum()), self._inner_squares()]
 
     def gap_by_class(self) -> NDArray[np.float64]:
@@ -246,6 +249,12 @@ class TreeWorker(FlatWorker):
         n_paths[self.paths.n_threads == 0] = 0
         trees = self._trees(some.visited, n_paths)
         self.ascent = replace(self._ascent, trees=trees, cached=[_no_vectors(0)] * len(trees))
+
+    def _is_read_often(self) -> NDArray[np.bool_]:
+        """Units that joins add: with all features, a join reads only its own of them, unless that were too much memory."""
+        is_added = np.zeros(len(self.problem.forest), dtype=bool)
+        is_added[self.problem.forest.joins.units] = True
+        return is_added & (is_added.sum() * self.problem.rows.n_features <= MOST_CACHED and self.memory_saving == 0)
 
     def _apply(self, parts: list[Vectors]) -> Vectors:
         """Add changes of its own units; gives those of shared units."""
