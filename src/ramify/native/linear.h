@@ -99,32 +99,44 @@ struct Ancestors {
   const SparseVectors &deltas;
 
   size_t count(size_t k) const { return units.length(k); }
-  bool same(size_t k, size_t other) const {
-    return count(k) == count(other) && std::equal(units.begin(k), units.end(k), units.begin(other));
-  }
 };
 
-// The weights of a class's parent: the sum of δ over its ancestors; computed again only where they differ from the class before.
+// The sum of δ over the ancestors of one class after the other. Every few ancestors the sum so far is kept, and the next class
+// begins with the last of these that it has in common.
 class ParentWeights {
  public:
   explicit ParentWeights(size_t n_features) : sum_(n_features) {}
   const float *of(const Ancestors &ancestors, size_t k) {
-    if (ancestors.count(k) == 0) return nullptr;
-    is_new_ = !has_last_ || !ancestors.same(k, last_);
-    if (is_new_) {
-      std::fill(sum_.begin(), sum_.end(), 0.0f);
-      for (const int32_t *unit = ancestors.units.begin(k); unit != ancestors.units.end(k); ++unit)
-        ancestors.deltas.of(static_cast<size_t>(*unit)).add_to(sum_.data());
+    const size_t n = ancestors.count(k);
+    if (n == 0) return nullptr;
+    const int32_t *units = ancestors.units.begin(k);
+    size_t same = 0;
+    while (same < n && same < units_.size() && units[same] == units_[same]) ++same;
+    is_new_ = same < n || n < units_.size();
+    units_.assign(units, units + n);
+    if (!is_new_) return sum_.data();
+    const size_t first = same / kKept * kKept;
+    if (first == 0) std::fill(sum_.begin(), sum_.end(), 0.0f);
+    else std::copy(kept_[first / kKept].begin(), kept_[first / kKept].end(), sum_.begin());
+    for (size_t p = first; p < n; ++p) {
+      ancestors.deltas.of(static_cast<size_t>(units[p])).add_to(sum_.data());
+      if ((p + 1) % kKept == 0) keep((p + 1) / kKept);
     }
-    has_last_ = true, last_ = k;
     return sum_.data();
   }
   bool is_new() const { return is_new_; }  // whether the last sum differs from the one before
 
  private:
+  static constexpr size_t kKept = 4;
   Large<float> sum_;
-  size_t last_ = 0;
-  bool has_last_ = false, is_new_ = false;
+  std::vector<Large<float>> kept_;  // number m: the sum over the first m · kKept ancestors
+  std::vector<int32_t> units_;
+  bool is_new_ = false;
+
+  void keep(size_t m) {
+    while (kept_.size() <= m) kept_.emplace_back();
+    kept_[m] = sum_;
+  }
 };
 
 // ---- one class at a time --------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ struct Traversal {
     path.push_back(unit);
     path_length.push_back(path_length.back());
     float *w = local_weights();
-    for (size_t p = 0; p < own.size; ++p) w[own.features[p]] = above[own.features[p]];
+    at_features(own, [&](size_t, size_t f) { w[f] = above[f]; });
     if (!tree.is_join(unit)) return add_delta(unit, own);
     for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added)
       add_delta(static_cast<size_t>(*added), own);
@@ -56,12 +56,12 @@ struct Traversal {
     if (!tree.is_join(unit)) change_delta(unit, own, change);
     for (const int32_t *added = tree.joins.begin(unit); added != tree.joins.end(unit); ++added)
       change_delta(static_cast<size_t>(*added), own, change);
-    for (size_t p = 0; p < own.size; ++p) {
-      const auto f = static_cast<size_t>(own.features[p]);
+    const float length = path_length.back();
+    at_features(own, [&](size_t, size_t f) {
       above[f] += change[f];
-      w[f] += path_length.back() * change[f];
+      w[f] += length * change[f];
       change[f] = 0;
-    }
+    });
   }
 
   // Leaves units until the next one's parent is reached.
@@ -76,6 +76,17 @@ struct Traversal {
   }
 
  private:
+  bool has_all(const SparseVector &vector) const { return vector.size == X.n_columns; }
+
+  // Calls `work` on the places and features of a vector; one with all features is read without its list of them.
+  template <class Work>
+  void at_features(const SparseVector &vector, Work work) const {
+    if (has_all(vector))
+      for (size_t f = 0; f < vector.size; ++f) work(f, f);
+    else
+      for (size_t p = 0; p < vector.size; ++p) work(p, static_cast<size_t>(vector.features[p]));
+  }
+
   // Adds δ of a unit to the weights of this level, at the features of `here`. A unit of several partitions counts so many times
   // in each, and so do the changes that this one made.
   void add_delta(size_t unit, const SparseVector &here) {
@@ -83,26 +94,24 @@ struct Traversal {
     const float n = tree.n_partitions[unit];
     path_length.back() += n;
     const SparseVector delta = deltas.of(unit);
-    if (delta.size == X.n_columns) {
-      for (size_t p = 0; p < here.size; ++p) w[here.features[p]] += delta.values[here.features[p]];
-    } else {
-      delta.add_to(w);
-    }
-    const auto own = own_changes.find(unit);
-    if (own == own_changes.end()) return;
-    for (size_t p = 0; p < here.size; ++p) w[here.features[p]] += n * own->second[static_cast<size_t>(here.features[p])];
+    if (has_all(delta)) at_features(here, [&](size_t, size_t f) { w[f] += delta.values[f]; });
+    else delta.add_to(w);
+    const auto found = own_changes.find(unit);
+    if (found == own_changes.end()) return;
+    const float *own = found->second.data();
+    at_features(here, [&](size_t, size_t f) { w[f] += n * own[f]; });
   }
 
   void change_delta(size_t unit, const SparseVector &here, const float *change) {
     const SparseVector delta = deltas.of(unit);
     if (tree.n_partitions[unit] > 1) {
       if (!is_added[unit]) return result.append_nonzero(unit, change, X.n_columns);
-      Large<float> &own = own_changes.try_emplace(unit, X.n_columns, 0.0f).first->second;
-      for (size_t p = 0; p < here.size; ++p) own[static_cast<size_t>(here.features[p])] += change[here.features[p]];
-    } else if (tree.n_partitions[unit] == 1 && delta.size == X.n_columns) {
-      for (size_t p = 0; p < here.size; ++p) delta.values[here.features[p]] += change[here.features[p]];
+      float *own = own_changes.try_emplace(unit, X.n_columns, 0.0f).first->second.data();
+      at_features(here, [&](size_t, size_t f) { own[f] += change[f]; });
+    } else if (tree.n_partitions[unit] == 1 && has_all(delta)) {
+      at_features(here, [&](size_t, size_t f) { delta.values[f] += change[f]; });
     } else if (tree.n_partitions[unit] == 1) {
-      for (size_t p = 0; p < delta.size; ++p) delta.values[p] += change[delta.features[p]];
+      at_features(delta, [&](size_t p, size_t f) { delta.values[p] += change[f]; });
     }
   }
 };

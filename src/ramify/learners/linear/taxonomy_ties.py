@@ -70,7 +70,7 @@ class Forest:
 
     parent: of every unit, -1 for a root. node: of the taxonomy, for a join that of the unit above it. class_of: the number of
     the class that a unit is, -1 for an inner unit. above_offsets, above: for every class the units above it, from the root down,
-    and after a join those that it adds.
+    and in the place of a join those that it adds.
     """
 
     parent: NDArray[np.int32]
@@ -89,7 +89,7 @@ class Forest:
         class_of = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
         paths: list[list[int]] = [[]] * len(parent)
         for unit, above in enumerate(parent.tolist()):
-            paths[unit] = [] if above < 0 else [*paths[above], above, *joins.added_by(above)]
+            paths[unit] = [] if above < 0 else [*paths[above], *(joins.added_by(above) or [above])]
         listed = [paths[unit] for unit in np.flatnonzero(is_class).tolist()]
         offsets = np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64)
         flat = np.asarray([unit for path in listed for unit in path], dtype=np.int32)
@@ -116,7 +116,7 @@ class Forest:
     def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
         """A range of classes and the units above them, in the same order; and the numbers of these units."""
         above = self.above[self.above_offsets[first] : self.above_offsets[last]]
-        units = np.union1d(np.flatnonzero((self.class_of >= first) & (self.class_of < last)), above).astype(np.int32)
+        units = np.flatnonzero(self.on_paths(slice(first, last))[1]).astype(np.int32)
         place = np.full(len(self) + 1, -1, dtype=np.int32)  # the last one stands above the roots, and above added units
         place[units] = np.arange(len(units), dtype=np.int32)
         class_of = np.where(self.class_of[units] >= 0, self.class_of[units] - first, -1).astype(np.int32)
