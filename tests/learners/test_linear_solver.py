@@ -1,4 +1,4 @@
-"""The dual solver against an independent convex solver, on small random trees, forests and flat classes."""
+"""The dual solver against an independent convex solver, on small random trees, forests, DAGs and flat classes."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,21 @@ def random_problem(seed, n_docs=30, n_features=12, n_nodes=9, roots=1, several=F
     return X, own, taxonomy, rng
 
 
+def tie_in_dag(taxonomy, labelled):
+    """The ties of a DAG: the same taxonomy, with one or two more parents for most nodes, all of them earlier nodes."""
+    rng, edges = np.random.default_rng(len(taxonomy) + int(labelled.sum())), []
+    for node, name in enumerate(taxonomy.names):
+        parents = set(taxonomy.parents_of(node).tolist())
+        parents |= set(rng.integers(node, size=int(rng.integers(3))).tolist() if parents else [])
+        edges += [(name, taxonomy.names[parent]) for parent in sorted(parents)] or [(name, None)]
+    dag = Taxonomy.from_edges(edges)
+    assert dag.names == taxonomy.names
+    return tie_along_paths(dag, labelled)
+
+
+TIES = [tie_flat, tie_along_paths, tie_in_dag]
+
+
 def make_problem(X, own, forest, costs, loss, tolerance=1e-5, seed=0, max_iter=3000, bias=True):
     rows = arrange_rows(X, bias)
     settings = Settings(loss, tolerance, max_iter, seed)
@@ -51,22 +66,37 @@ def unit_costs(forest, n_docs, C=1.0):
 def oracle_problem(problem):
     """The same problem for the slow twin: M, dense documents, signs, costs and class units."""
     forest, rows = problem.forest, problem.rows
-    M = oracle.hierarchy_regularizer(len(forest), [(u, int(p)) for u, p in enumerate(forest.parent) if p >= 0])
+    units, place = units_of(forest), {}
+    place.update((unit, k) for k, unit in enumerate(units))
+    M = oracle.ancestor_regularizer(len(units), [(place[u], place[a]) for u in units for a in ancestors_of(forest, u)])
     X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(rows), rows.n_features)).toarray().astype(float)
     is_own = problem.own.toarray()
     signs = np.where(is_own, 1.0, -1.0)
     costs = np.where(is_own, problem.costs.positive, problem.costs.negative) * problem.costs.documents[:, None]
-    return M, X, signs, costs.astype(float), np.flatnonzero(forest.class_of >= 0)
+    return M, X, signs, costs.astype(float), np.flatnonzero(forest.class_of[units] >= 0)
+
+
+def units_of(forest):
+    """All units but joins, which have no weights of their own."""
+    return np.flatnonzero(~forest.joins.is_join).tolist()
+
+
+def ancestors_of(forest, unit):
+    """One step up after the other; a join is passed, and what it adds is taken along."""
+    found = []
+    while (unit := int(forest.parent[unit])) >= 0:
+        found += forest.joins.added_by(unit) or [unit]
+    return found
 
 
 def objective_of(problem, solution):
     """The objective of the weights that are kept, by the twin."""
     M, X, signs, costs, units = oracle_problem(problem)
     weights = solution.weights
-    W = np.zeros((len(problem.forest), problem.rows.n_features))
-    for unit in range(len(W)):
+    W = np.zeros((len(M), problem.rows.n_features))
+    for k, unit in enumerate(units_of(problem.forest)):
         w, b = weights.of_unit(unit)
-        W[unit, problem.rows.place], W[unit, 0] = w, b
+        W[k, problem.rows.place], W[k, 0] = w, b
     return oracle.objective(W, M, X, signs, costs, units, problem.settings.loss)
 
 
@@ -82,7 +112,7 @@ def pairs_at_first(request, monkeypatch):
 
 @pytest.mark.usefixtures("pairs_at_first")
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
+@pytest.mark.parametrize("tie", TIES)
 @each_seed(6)
 def test_the_objective_is_that_of_an_independent_solver(loss, tie, seed):
     X, own, taxonomy, rng = random_problem(seed, roots=1 + seed % 3, several=seed % 2 == 1)
@@ -101,7 +131,7 @@ def test_the_objective_is_that_of_an_independent_solver(loss, tie, seed):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
+@pytest.mark.parametrize("tie", TIES)
 def test_weights_of_classes_and_documents_count(loss, tie):
     X, own, taxonomy, rng = random_problem(11, n_nodes=7, roots=2)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
@@ -126,7 +156,7 @@ def test_every_inner_delta_is_the_sum_of_those_below_it(loss):
         np.testing.assert_allclose(deltas[unit], below, atol=2e-2 * np.abs(deltas).max())
 
 
-@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
+@pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_start_from_another_cost_leads_to_the_same_objective(tie, loss):
     X, own, taxonomy, _ = random_problem(3)
@@ -137,7 +167,7 @@ def test_a_start_from_another_cost_leads_to_the_same_objective(tie, loss):
     assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-4)
 
 
-@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
+@pytest.mark.parametrize("tie", TIES)
 def test_threads_agree_within_the_gap_and_a_seed_repeats_bit_for_bit(tie):
     X, own, taxonomy, _ = random_problem(8, n_docs=60, n_nodes=20, roots=3)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))

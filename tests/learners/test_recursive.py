@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
+from graph_problems import random_dag
 from oracles import recursive_regularization as oracle
 from scipy.sparse import csr_array, random_array
+from seeds import each_seed
 
 from ramify import LabelGraph, Taxonomy
-from ramify.errors import InputError
+from ramify.errors import InputError, ModelError
 from ramify.learners import OneVsRestSVM, RecursiveLogistic, RecursiveSVM
-from ramify.learners.linear.taxonomy_ties import ANCHOR
+from ramify.learners.linear import dual_solver, weights
+from ramify.learners.linear.incremental import add_empty_leaves
+from ramify.learners.linear.shards import cut_evenly, take_classes
+from ramify.learners.linear.taxonomy_ties import ANCHOR, tie_along_paths
 
 DAG = Taxonomy.from_edges([("a", None), ("b", None), ("x", "a"), ("x", "b"), ("y", "a"), ("z", "b"), ("deep", "z")])
 GRAPH = LabelGraph.from_edges([("p", "q"), ("q", "r"), ("r", "p"), ("r", "s"), ("s", "t")], names=["alone"])
@@ -32,7 +37,7 @@ def weights_of(fitted, n_units):
 
 @pytest.mark.parametrize("n_features", [8, 200])
 @pytest.mark.parametrize(("learner", "loss"), [(RecursiveSVM, "hinge"), (RecursiveLogistic, "logistic")])
-def test_a_dag_and_a_graph_reach_the_objective_of_an_independent_solver(learner, loss, n_features):
+def test_edges_of_a_dag_and_a_graph_reach_the_objective_of_an_independent_solver(learner, loss, n_features):
     X = documents(n_features=n_features)
     dense = np.column_stack([X.toarray(), np.ones(X.shape[0])]).astype(float)
     dag_names, graph_names = ["x", "y", "deep"], ["p", "q", "s", "alone"]
@@ -42,7 +47,7 @@ def test_a_dag_and_a_graph_reach_the_objective_of_an_independent_solver(learner,
     ]
     for structure, names, M, units in cases:
         y = labels_from(names)
-        fitted = learner(structure, tol=1e-5, max_iter=3000).fit(X, [[name] for name in y])
+        fitted = learner(structure, tol=1e-5, max_iter=3000, ties="edges").fit(X, [[name] for name in y])
         signs = np.where(y[:, None] == np.asarray(names)[None, :], 1.0, -1.0)
         order = [names.index(structure.names[node]) for node in fitted.class_nodes_]
         signs = signs[:, order]
@@ -57,6 +62,126 @@ def test_a_dag_and_a_graph_reach_the_objective_of_an_independent_solver(learner,
 def _graph_edges():
     a, b = GRAPH.adjacency.nonzero()
     return [(int(i), int(j)) for i, j in zip(a, b, strict=True) if i < j]
+
+
+# ---- ancestors of a DAG -------------------------------------------------------------------------------------------------
+
+
+def random_task(seed, n_features, n_docs=50):
+    """A random DAG with labels anywhere, several to a document now and then."""
+    rng = np.random.default_rng(seed)
+    dag = random_dag(rng, n_nodes=11)
+    names = rng.permutation(dag.names)[: int(rng.integers(2, len(dag) + 1))]
+    labels = [sorted(set(rng.choice(names, size=1 + (rng.random() < 0.2)).tolist())) for _ in range(n_docs)]
+    return dag, documents(n_docs, n_features, seed), labels
+
+
+def own_labels(dag, labels):
+    """The labels that are not above another one of the same document."""
+    numbers = [{dag.index(name) for name in each} for each in labels]
+    return [each - {int(a) for node in each for a in dag.ancestors_of(node)} for each in numbers]
+
+
+def as_the_oracle_takes_it(fitted, X, labels):
+    """One unit for each node at or above a label, and below a labelled inner node one for its own documents."""
+    dag, own = fitted.taxonomy_, own_labels(fitted.taxonomy_, labels)
+    classes = fitted.class_nodes_.tolist()
+    nodes = sorted({int(v) for node in classes for v in [node, *dag.ancestors_of(node)]})
+    place = {node: k for k, node in enumerate(nodes)}
+    edges = [(place[v], place[int(p)]) for v in nodes for p in dag.parents_of(v)]
+    inner, units, n = {parent for _, parent in edges}, [], len(nodes)
+    for node in classes:
+        units.append(n if place[node] in inner else place[node])
+        if place[node] in inner:
+            edges.append((n, place[node]))
+            n += 1
+    signs = np.array([[1.0 if node in each else -1.0 for node in classes] for each in own])
+    dense = np.column_stack([X.toarray(), np.ones(X.shape[0])]).astype(float)
+    return oracle.ancestor_regularizer(n, edges), dense, signs, np.ones_like(signs), units
+
+
+@pytest.mark.parametrize("n_features", [8, 200])
+@pytest.mark.parametrize("loss", oracle.LOSSES)
+@each_seed(4)
+def test_a_dag_reaches_the_objective_and_the_scores_of_an_independent_solver(loss, n_features, seed):
+    dag, X, labels = random_task(seed, n_features)
+    learner = RecursiveLogistic if loss == "logistic" else RecursiveSVM
+    fitted = learner(dag, tol=1e-6, **({} if loss == "logistic" else {"loss": loss})).fit(X, labels)
+    M, dense, signs, costs, units = as_the_oracle_takes_it(fitted, X, labels)
+    W, best, _ = oracle.solve(M, dense, signs, costs, units, loss, tolerance=1e-5)
+    assert fitted.gap_.primal == pytest.approx(best, rel=1e-4)
+    assert fitted.gap_.dual <= best * (1 + 1e-5)
+    np.testing.assert_allclose(fitted.scores(X)[:, fitted.class_nodes_], dense @ W[units].T, atol=3e-2)
+
+
+@pytest.mark.parametrize("n_features", [8, 200])
+def test_an_edge_that_adds_no_ancestor_changes_nothing(n_features):
+    """An edge to a grandparent makes a tree a DAG, but not another problem."""
+    tree = Taxonomy.from_edges([("top", None), ("a", "top"), ("b", "top"), ("x", "a"), ("y", "a"), ("z", "b")])
+    dag = Taxonomy.from_edges([("top", None), ("a", "top"), ("b", "top"), ("x", "a"), ("x", "top"), ("y", "a"), ("z", "b")])
+    X, y = documents(n_features=n_features), labels_from(["x", "y", "z", "a"]).tolist()
+    first, other = RecursiveSVM(tree).fit(X, y), RecursiveSVM(dag).fit(X, y)
+    np.testing.assert_array_equal(first.scores(X), other.scores(X))
+    assert first.gap_.primal == other.gap_.primal
+
+
+@pytest.mark.parametrize("parameters", [{}, {"mode": "fast"}, {"C": "auto"}, {"n_jobs": 2}], ids=str)
+def test_a_saved_model_of_a_dag_scores_the_same_in_one_piece_and_in_shards(parameters, monkeypatch):
+    monkeypatch.setattr(dual_solver, "SMALL", 0)
+    dag, X, labels = random_task(3, 200, 80)
+    fitted = RecursiveSVM(dag, **parameters).fit(X, labels)
+    assert fitted.weights_.joins is not None
+    values, arrays = fitted.state()
+    loaded = RecursiveSVM.from_state(dag, values, arrays)
+    np.testing.assert_array_equal(loaded.scores(X), fitted.scores(X))
+    many = len(fitted.class_nodes_)
+    cut = [take_classes(fitted.weights_, some) for some in cut_evenly(many, 3)]
+    together = np.concatenate([part.score(X) for part in cut], axis=1)
+    np.testing.assert_allclose(together, fitted.weights_.score(X), rtol=1e-5, atol=1e-5)
+    monkeypatch.setattr(weights, "MAX_TABLE", 0)
+    np.testing.assert_allclose(fitted.weights_.score(X), together, rtol=1e-5, atol=1e-5)
+    for node in fitted.class_nodes_[:3].tolist():
+        features, parts, bias = fitted.contributions(X[[0]], node)
+        k = fitted.class_nodes_.tolist().index(node)
+        assert parts.sum() + bias == pytest.approx(together[0, k], abs=1e-4)
+
+
+def test_joins_of_a_model_file_that_name_no_units_are_refused():
+    dag, X, labels = random_task(3, 200)
+    values, arrays = RecursiveSVM(dag).fit(X, labels).state()
+    with pytest.raises(ModelError, match="a join of the linear model has a number outside 0 to"):
+        RecursiveSVM.from_state(dag, values, arrays | {"join_units": arrays["join_units"] + np.int32(1000)})
+    with pytest.raises(ModelError, match="the joins of the linear model do not fit its units"):
+        RecursiveSVM.from_state(dag, values, arrays | {"join_offsets": arrays["join_offsets"][:-1]})
+
+
+def test_a_leaf_without_documents_has_the_increments_of_all_its_ancestors():
+    edges = [
+        ("a", None),
+        ("b", None),
+        ("x", "a"),
+        ("x", "b"),
+        ("y", "a"),
+        ("z", "b"),
+        ("new", "x"),
+        ("new", "z"),
+        ("out", None),
+    ]
+    dag = Taxonomy.from_edges([*edges, ("p", "x"), ("q", "z")])
+    X, y = documents(n_features=200), labels_from(["p", "y", "q"]).tolist()
+    fitted = RecursiveSVM(dag).fit(X, y)
+    ties = tie_along_paths(dag, np.sort(fitted.class_nodes_))
+    made, leaves = add_empty_leaves(fitted.weights_, ties, np.array([dag.index("new"), dag.index("out")]), dag)
+    assert [dag.names[leaf] for leaf in leaves] == ["new"]
+    rows = {dag.names[node]: row for row, node in reversed(list(zip(made.deltas.toarray(), ties.node.tolist(), strict=False)))}
+    expected = rows["a"] + rows["b"] + rows["x"] + rows["z"]
+    np.testing.assert_allclose(made.of_class(made.n_classes - 1)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(made.score(X)[:, -1], X @ expected + made.of_class(made.n_classes - 1)[1], atol=1e-5)
+
+
+def test_ties_that_do_not_exist_are_refused_with_those_that_do():
+    with pytest.raises(InputError, match="ties is 'edge'; give one of 'ancestors', 'edges'. Did you mean 'edges'?"):
+        RecursiveSVM(DAG, ties="edge").fit(np.eye(3), ["x", "y", "z"])
 
 
 def test_a_graph_labels_documents_with_its_names():

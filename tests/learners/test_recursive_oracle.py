@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 ANCHOR = 1e-3
-KINDS = ("flat", "tree", "forest", "dag", "graph")
+KINDS = ("flat", "tree", "forest", "dag", "ancestors", "graph")
 LOSSES = oracle.LOSSES
 
 
@@ -20,7 +20,7 @@ def random_structure(rng, kind, max_units=12):
     if kind == "graph":
         density = rng.uniform(0, 0.6)
         return n_units, [(a, b) for a in range(n_units) for b in range(a) if rng.random() < density]
-    fewest, most = {"tree": (1, 1), "forest": (0, 1), "dag": (0, 3)}[kind]
+    fewest, most = {"tree": (1, 1), "forest": (0, 1), "dag": (0, 3), "ancestors": (0, 3)}[kind]
     # parents have smaller numbers; then the numbers are shuffled, so that nothing can rely on their order
     n_parents = [min(child, int(rng.integers(fewest, most + 1))) for child in range(n_units)]
     names = rng.permutation(n_units).tolist()
@@ -31,6 +31,8 @@ def random_structure(rng, kind, max_units=12):
 def regularizer(kind, n_units, edges):
     if kind == "flat":
         return oracle.flat_regularizer(n_units)
+    if kind == "ancestors":
+        return oracle.ancestor_regularizer(n_units, edges)
     return oracle.graph_regularizer(n_units, edges, ANCHOR) if kind == "graph" else oracle.hierarchy_regularizer(n_units, edges)
 
 
@@ -57,11 +59,33 @@ def penalty_by_edges(W, kind, edges):
     square = [float(w @ w) for w in W]
     if kind == "flat":
         return sum(square) / 2
+    if kind == "ancestors":
+        return increments_by_edges(W, edges)
     differences = sum(float((W[a] - W[b]) @ (W[a] - W[b])) for a, b in edges)
     if kind == "graph":
         lonely = [n for n in range(len(W)) if all(n not in edge for edge in edges)]
         return (differences + ANCHOR * sum(square) + sum(square[n] for n in lonely)) / 2
     return (differences + sum(square[n] for n in range(len(W)) if all(n != child for child, _ in edges))) / 2
+
+
+def increments_by_edges(W, edges):
+    """½ Σ |δ|², one unit after the other, once those above it are done: what its weights are more than theirs add up to."""
+    increments = {}
+
+    def ancestors(n):
+        parents = {parent for child, parent in edges if child == n}
+        return parents.union(*(ancestors(parent) for parent in parents))
+
+    for n in sorted(range(len(W)), key=lambda n: len(ancestors(n))):
+        increments[n] = W[n] - sum((increments[above] for above in ancestors(n)), np.zeros(W.shape[1]))
+    return sum(float(delta @ delta) for delta in increments.values()) / 2
+
+
+@pytest.mark.parametrize("kind", ["tree", "forest"])
+@each_seed(5)
+def test_ancestors_and_edges_are_the_same_in_a_tree(kind, seed):
+    structure = random_structure(np.random.default_rng(seed), kind)
+    np.testing.assert_allclose(oracle.ancestor_regularizer(*structure), oracle.hierarchy_regularizer(*structure), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,10 +8,20 @@ import pytest
 from apart import ApartExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learners.test_linear_solver import LOSSES, make_problem, objective_of, oracle_problem, random_problem, solve, unit_costs
+from learners.test_linear_solver import (
+    LOSSES,
+    TIES,
+    make_problem,
+    objective_of,
+    oracle_problem,
+    random_problem,
+    solve,
+    tie_in_dag,
+    unit_costs,
+)
 from oracles import recursive_regularization as oracle
 from seeds import each_seed
-from strategies import build, trees
+from strategies import build, parent_lists
 
 from ramify.data import make_web_directory
 from ramify.errors import InputError
@@ -29,7 +39,6 @@ from ramify.parallel.cluster import Node, describe_needs, refuse_what_cannot_fit
 
 pytestmark = pytest.mark.slow
 
-TIES = [tie_flat, tie_along_paths]
 THREADS = [(1, 1), (2, 1, 1), (1,) * 7]
 
 
@@ -87,8 +96,9 @@ def test_a_start_from_another_cost_works_across_workers(tie, loss):
     assert warm.certificate.primal == pytest.approx(solve(problems[1]).certificate.primal, rel=3e-4)
 
 
-def test_a_worker_that_must_save_memory_comes_to_the_same_objective(monkeypatch):
-    problem = some_problem(2, tie_along_paths)
+@pytest.mark.parametrize("tie", [tie_along_paths, tie_in_dag])
+def test_a_worker_that_must_save_memory_comes_to_the_same_objective(tie):
+    problem = some_problem(2, tie)
 
     class Frugal(SerialExecutor):
         threads = (2, 1)
@@ -200,7 +210,7 @@ def test_workers_write_shards_that_hold_what_would_have_been_gathered(threads, l
 # ---- partitions ---------------------------------------------------------------------------------------------------------------
 
 
-@given(trees(max_nodes=14), st.lists(st.integers(1, 3), min_size=1, max_size=6), st.randoms(use_true_random=False))
+@given(parent_lists(max_nodes=14), st.lists(st.integers(1, 3), min_size=1, max_size=6), st.randoms(use_true_random=False))
 @settings(max_examples=60)
 def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents, threads, random):
     taxonomy = build(parents)
@@ -232,8 +242,9 @@ def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_a_part_of_a_forest_has_the_same_paths():
-    problem = some_problem(1, tie_along_paths)
+@pytest.mark.parametrize("tie", [tie_along_paths, tie_in_dag])
+def test_a_part_of_a_forest_has_the_same_paths(tie):
+    problem = some_problem(1, tie)
     forest = problem.forest
     for first, last in [(0, 3), (2, 9), (5, problem.n_classes)]:
         part, units = forest.part(first, last)
@@ -242,8 +253,11 @@ def test_a_part_of_a_forest_has_the_same_paths():
             here = part.above[part.above_offsets[k - first] : part.above_offsets[k - first + 1]]
             np.testing.assert_array_equal(units[here], above)
         np.testing.assert_array_equal(part.node, forest.node[units])
+        on_path = part.on_paths(slice(None))[0]
         for unit, parent in enumerate(part.parent):
-            assert forest.parent[units[unit]] == (-1 if parent < 0 else units[parent])
+            if on_path[unit]:  # a unit that joins add may be without its own path
+                assert forest.parent[units[unit]] == (-1 if parent < 0 else units[parent])
+            assert units[part.joins.added_by(unit)].tolist() == forest.joins.added_by(units[unit])
 
 
 def test_cuts_are_made_where_few_units_are_shared():

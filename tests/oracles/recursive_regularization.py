@@ -39,6 +39,20 @@ def hierarchy_regularizer(n_units, edges):
     return _differences(n_units, edges) + _squares(n_units, roots)
 
 
+def ancestor_regularizer(n_units, edges):
+    """M of 1/2 sum_n |δ_n|^2, where w_n is the sum of δ over n and all units above it, each once; edges: (child, parent)."""
+    above = {n: {parent for child, parent in edges if child == n} for n in range(n_units)}
+    A = np.eye(n_units)  # W = A δ
+    for n in range(n_units):
+        waiting, found = list(above[n]), set()
+        while waiting:
+            found.add(unit := waiting.pop())
+            waiting += above[unit] - found
+        A[n, sorted(found)] = 1
+    increments = np.linalg.inv(A)
+    return increments.T @ increments
+
+
 def graph_regularizer(n_units, edges, anchor):
     """M of 1/2 sum over {a, b} of |w_a - w_b|^2, 1/2 anchor |w_n|^2 for every unit, and 1/2 |w_n|^2 for the isolated."""
     isolated = set(range(n_units)) - {unit for edge in edges for unit in edge}
