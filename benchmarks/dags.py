@@ -135,13 +135,14 @@ def make_ontology(n_nodes: int, n_documents: int, n_words: int, seed: int = 0) -
 
 def read_genes(folder: Path) -> Problem:
     """Genes with their terms, standardized; missing values are means."""
-    taxonomy, labels, rows = read_taxonomy(folder / "taxonomy.tsv"), [], []
+    taxonomy, labels = read_taxonomy(folder / "taxonomy.tsv"), []
+    rows: list[dict[int, float]] = []
     with gzip.open(folder / "train.svm.gz", "rt") as lines:
         for line in lines:
             terms, *pairs = line.split()
             labels.append(terms.split(","))
-            rows.append([float(pair.split(":")[1]) for pair in pairs])  # all features, in their order
-    X = np.asarray(rows)
+            rows.append({int(feature): float(value) for feature, value in (pair.split(":") for pair in pairs)})
+    X = np.array([[row.get(f, 0.0) for f in range(1, 1 + max(map(max, rows)))] for row in rows])
     X -= np.nanmean(X, axis=0)
     X = np.nan_to_num(X / np.maximum(np.nanstd(X, axis=0), 1e-6)).astype(np.float32)
     return Problem("genes", csr_array(X), expand_to_ancestors(taxonomy.encode(labels), taxonomy), taxonomy)

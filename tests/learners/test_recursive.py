@@ -141,7 +141,7 @@ def test_a_saved_model_of_a_dag_scores_the_same_in_one_piece_and_in_shards(param
     monkeypatch.setattr(weights, "MAX_TABLE", 0)
     np.testing.assert_allclose(fitted.weights_.score(X), together, rtol=1e-5, atol=1e-5)
     for node in fitted.class_nodes_[:3].tolist():
-        features, parts, bias = fitted.contributions(X[[0]], node)
+        _, parts, bias = fitted.contributions(X[[0]], node)
         k = fitted.class_nodes_.tolist().index(node)
         assert parts.sum() + bias == pytest.approx(together[0, k], abs=1e-4)
 

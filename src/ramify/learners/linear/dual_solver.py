@@ -1,12 +1,12 @@
-"""The dual solver of all linear learners: classes that are independent, or tied along the paths of a tree.
+"""The dual solver of all linear learners: classes that are independent, or tied by their ancestors in a tree or a DAG.
 
-    min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)
+    min over δ   ½ Σ_v ‖δ_v‖² + Σ_n Σ_i U_in L(y_in w_n·x_i),   w_n = Σ δ_v over n and its ancestors v
 
-over all units v, with the loss L of the classes n (Gopal & Yang 2013, section 3); above a root, and above every class of a
-flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at and below v, the dual is
+over all units v, with the loss L of the classes n. In a tree δ_v = w_v − w_parent(v) (Gopal & Yang 2013, section 3); above a
+root, and above every class of a flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at and below v, the dual is
 Σ U h(α/U) − ½ Σ_v ‖δ_v‖².
 
-Deviations from the paper. It alternates between levels; here every dual step changes the whole path. Only pairs of a
+Deviations from the paper. It alternates between levels; here every dual step changes all ancestors. Only pairs of a
 document and a class that can matter are in the working set: candidates first, then those that a screening of all pairs
 finds. The objective that is reported is that of the final weights: inner units as the dual has them, and each class solved
 once more with the weights above it fixed, which closes nearly all of the gap that dual ascent leaves. Training stops when

@@ -215,7 +215,7 @@ class LinearModel(MulticlassLearner):
     ) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
         parameters = dict(values["parameters"])
-        if not set(parameters) <= set(cls().get_params(deep=False)) - _NOT_SAVED:  # an older model may lack a newer parameter
+        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_SAVED:
             raise ModelError("the parameters of the linear model are not the ones that it takes; train the model again.")
         made = cls(taxonomy, **parameters)
         made._check_parameters()

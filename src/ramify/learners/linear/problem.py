@@ -1,8 +1,9 @@
 """The training problem of linear learners: objective, losses, costs, documents, and the pairs that a solver works on.
 
-    min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)        (Gopal & Yang 2013, section 3)
+    min over δ   ½ Σ_v ‖δ_v‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)        (Gopal & Yang 2013, section 3)
 
-over all units v and classes n (taxonomy_ties.py). L is the loss; U_in, the cost of a unit of loss, is C times the class weight
+over all units v and classes n; w_n is the sum of δ over n and its ancestors (taxonomy_ties.py), in a tree δ_v = w_v − w_parent(v).
+L is the loss; U_in, the cost of a unit of loss, is C times the class weight
 for positive documents of class n, C for negative ones, times the sample weight of document i.
 """
 

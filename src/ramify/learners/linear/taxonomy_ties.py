@@ -1,10 +1,10 @@
 """How the weights of classes are tied: flat, by their ancestors in a tree or a DAG, or by a matrix of edges.
 
 A unit has an increment δ_v, regularized towards zero: every class is a unit, and every node above a class is one. A labelled
-inner node is two units: the node itself, and below it a class for its own documents. The weights of a unit are the sum of δ over
-it and all its ancestors, each once. In a tree this is δ_v = w_v − w_parent(v), the model of Gopal & Yang 2013, section 3; in a
-DAG the paper has ½ Σ_edges ‖w_a − w_b‖² instead, for which see `Structure`. At the optimum, δ of an inner unit is the sum of δ
-of the classes below it.
+inner node is two units: the node itself, and below it a class for its own documents. The weights of a unit are the sum of δ
+over it and all its ancestors, each once. In a tree this is δ_v = w_v − w_parent(v), the model of Gopal & Yang 2013, section 3.
+In a DAG the paper has ½ Σ_edges ‖w_a − w_b‖² instead, for which see `Structure`. At the optimum, δ of an inner unit is the sum
+of δ of the classes below it.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Forest:
     join between the two, a unit that has no δ of its own and adds theirs.
 
     parent: of every unit, -1 for a root. node: of the taxonomy, for a join that of the unit above it. class_of: the number of
-    the class that a unit is, -1 for an inner unit. above_offsets, above: for every class the units above it, from the root down,
-    and in the place of a join those that it adds.
+    the class that a unit is, -1 for an inner unit. above_offsets, above: for every class the units above it, from the root
+    down, and in the place of a join those that it adds.
     """
 
     parent: NDArray[np.int32]
