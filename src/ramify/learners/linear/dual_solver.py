@@ -3,8 +3,8 @@
     min over δ   ½ Σ_v ‖δ_v‖² + Σ_n Σ_i U_in L(y_in w_n·x_i),   w_n = Σ δ_v over n and its ancestors v
 
 over all units v, with the loss L of the classes n. In a tree δ_v = w_v − w_parent(v) (Gopal & Yang 2013, section 3); above a
-root, and above every class of a flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at and below v, the dual is
-Σ U h(α/U) − ½ Σ_v ‖δ_v‖².
+root, and above every class of a flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at
+and below v, the dual is Σ U h(α/U) − ½ Σ_v ‖δ_v‖².
 
 Deviations from the paper. It alternates between levels; here every dual step changes all ancestors. Only pairs of a
 document and a class that can matter are in the working set: candidates first, then those that a screening of all pairs

@@ -69,6 +69,7 @@ class FlatWorker:
         self.pairs = self.solved = self.wider = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
         self.results = ClassResults.empty(self.problem.n_classes)
         self.deltas = Deltas.zero(len(forest))
+        self._made_vectors: tuple[Deltas, native.SparseVectors] | None = None
         self.chosen = self.problem.classes
         self._violators: tuple[Classes, Classes] | None = None
 
@@ -118,7 +119,7 @@ class FlatWorker:
     def weights(self) -> Weights:
         """The weights of all units, those above the classes included; the worker cannot be used afterwards."""
         self.free_memory()
-        deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
+        deltas, self.deltas, self._made_vectors = self.deltas, Deltas.zero(len(self.problem.forest)), None
         return assemble_weights(self.problem, self.solved, self.results.scale, deltas, self.n_threads, self.executor)
 
     def write_shards(self, directory: str, candidates: Signatures | None) -> list[str]:
@@ -178,6 +179,13 @@ class FlatWorker:
 
     # ---- kernels ------------------------------------------------------------------------------------------------------
 
+    @property
+    def _vectors(self) -> native.SparseVectors:
+        """δ as kernels take it; made once for each layout, because that reads all features."""
+        if self._made_vectors is None or self._made_vectors[0] is not self.deltas:
+            self._made_vectors = self.deltas, native.SparseVectors(*self.deltas.arrays, self.problem.rows.n_features)
+        return self._made_vectors[1]
+
     def _own_of(self, sample: list[int]) -> Classes:
         found = np.asarray(sample, dtype=np.int32) - np.int32(self.partition.first)
         return found[(found >= 0) & (found < self.problem.n_classes)]
@@ -188,7 +196,7 @@ class FlatWorker:
         For each class the objective, bound, scale and passes are written to the certificates of the results.
         """
         rows, costs, settings = self.problem.rows, self.problem.costs, self.problem.settings
-        above = self.ancestors, native.SparseVectors(*self.deltas.arrays, rows.n_features)
+        above = self.ancestors, self._vectors
         data = self.X, native.Pairs(*pairs.arrays, len(rows)), costs.documents, *above
         how = settings.loss, tolerance, min(most, settings.max_iter), settings.seed, results.certificates
         blocks = class_blocks(classes, self.n_threads)
@@ -198,7 +206,7 @@ class FlatWorker:
         """Documents and classes of missing pairs whose score may be above −1 − margin; also updates what they cost at most."""
         rows, costs, results = self.problem.rows, self.problem.costs, self.results
         results.missing_cost[classes] = 0
-        above = self.ancestors, native.SparseVectors(*self.deltas.arrays, rows.n_features)
+        above = self.ancestors, self._vectors
         data = self.X, native.Pairs(*pairs.arrays, len(rows)), costs.documents, *above, results.scale
         how = self.problem.settings.loss, -1 - margin, closely, MOST_VIOLATORS, results.missing_cost
         blocks = class_blocks(classes, self.n_threads)

@@ -2,9 +2,9 @@
 
     min over δ   ½ Σ_v ‖δ_v‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)        (Gopal & Yang 2013, section 3)
 
-over all units v and classes n; w_n is the sum of δ over n and its ancestors (taxonomy_ties.py), in a tree δ_v = w_v − w_parent(v).
-L is the loss; U_in, the cost of a unit of loss, is C times the class weight
-for positive documents of class n, C for negative ones, times the sample weight of document i.
+over all units v and classes n; w_n is the sum of δ over n and its ancestors, in a tree δ_v = w_v − w_parent(v)
+(taxonomy_ties.py). L is the loss; U_in, the cost of a unit of loss, is C times the class weight for positive documents of class
+n, C for negative ones, times the sample weight of document i.
 """
 
 from __future__ import annotations

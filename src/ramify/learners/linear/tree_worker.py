@@ -31,12 +31,13 @@ SIBLING_SCORES = 1 << 17  # documents × classes of one group at most
 class Ascent:
     """Where dual ascent stands.
 
-    trees: for each thread, the units that it visits. cached: for each thread, u of its classes. active: whether each pair is
-    visited.
+    trees: for each thread, the units that it visits. cached: for each thread, u of its classes; vectors: the same as kernels
+    take it, None if u is not cached. active: whether each pair is visited.
     """
 
     trees: list[native.TreePartition]
     cached: list[Any]
+    vectors: list[native.ClassVectors | None]
     active: NDArray[np.uint8]
     slack: NDArray[np.float32]
 
@@ -73,7 +74,7 @@ class TreeWorker(FlatWorker):
             self.paths.n_threads[self.is_shared] = totals[np.searchsorted(units, self.units[self.is_shared])]
             self.active_classes = self.problem.classes
         problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
-        listed, trees = native.Pairs(*pairs.arrays, len(problem.rows)), self._trees(paths.visited, paths.n_threads)
+        listed, trees = self._listed_pairs, self._trees(paths.visited, paths.n_threads)
         is_inner = forest.class_of < 0
         has_all = is_inner & (paths.n_threads != 1) | self._is_read_often()
         is_listed = (is_inner & ~has_all).astype(np.uint8)
@@ -87,7 +88,8 @@ class TreeWorker(FlatWorker):
         else:
             cached = list(self.executor.map(lambda some: (some[0], *native.sum_class_vectors(self.X, listed, *some)), ranges))
         active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
-        self.ascent = Ascent(trees, cached, active, slack)
+        vectors = [native.ClassVectors(*mine, rows.n_features) if len(mine[1]) > 1 else None for mine in cached]
+        self.ascent = Ascent(trees, cached, vectors, active, slack)
 
     def ascent_round(self) -> Vectors:
         """One round of dual ascent over its active classes; gives the changes of shared units."""
@@ -96,17 +98,14 @@ class TreeWorker(FlatWorker):
             ascent.active[:] = 1
         seed = problem.settings.seed + 1_000_003 * self.rounds
         passes = SIBLING_PASSES if self.rounds % SIBLING_ROUNDS == 0 else 0
-        n_features, active = problem.rows.n_features, native.ActiveSet(ascent.active, ascent.slack)
-        pairs = native.Pairs(*self.pairs.arrays, len(problem.rows))
-        duals = native.SparseVectors(*self.deltas.arrays, n_features), pairs
+        duals, active = (self._vectors, self._listed_pairs), native.ActiveSet(ascent.active, ascent.slack)
         how = problem.costs.documents, self.siblings, active, problem.settings.loss, passes, CLASS_PASSES, seed
 
         def update(mine: tuple[native.TreePartition, Any]) -> Any:
-            tree, cached = mine
-            vectors = native.ClassVectors(*cached, n_features) if len(cached[1]) > 1 else None
+            tree, vectors = mine
             return native.update_tree_duals_in_place(self.X, tree, *duals, vectors, *how)
 
-        changes = self.executor.map(update, zip(ascent.trees, ascent.cached, strict=True))
+        changes = self.executor.map(update, zip(ascent.trees, ascent.vectors, strict=True))
         self.rounds += 1
         return self._apply(list(changes))
 
@@ -116,9 +115,7 @@ class TreeWorker(FlatWorker):
         self.deltas.values[:] = 0
         if problem.held is not None:
             self.deltas.values[self.deltas.start[0] : self.deltas.end[0]] = problem.held
-        pairs = native.Pairs(*self.pairs.arrays, len(problem.rows))
-        duals = native.SparseVectors(*self.deltas.arrays, problem.rows.n_features), pairs
-        trees = self._trees(paths.visited, paths.n_threads)
+        duals, trees = (self._vectors, self._listed_pairs), self._trees(paths.visited, paths.n_threads)
         changes = self.executor.map(lambda tree: native.assemble_tree_deltas_in_place(self.X, tree, *duals), trees)
         return self._apply(list(changes))
 
@@ -186,7 +183,7 @@ class TreeWorker(FlatWorker):
 
     def free_memory(self) -> None:
         """Drop the ascent, which needs most memory."""
-        self.ascent = None
+        self.ascent = self._made_vectors = None
 
     # ---- checkpoints --------------------------------------------------------------------------------------------------
 
@@ -228,6 +225,11 @@ class TreeWorker(FlatWorker):
         assert self.ascent is not None
         return self.ascent
 
+    @property
+    def _listed_pairs(self) -> native.Pairs:
+        """The pairs as kernels take them."""
+        return native.Pairs(*self.pairs.arrays, len(self.problem.rows))
+
     def _assign_threads(self) -> ThreadPartition:
         paths = partition_by_thread(self.problem.forest, np.diff(self.pairs.offsets), self.partition.n_threads)
         if self.problem.held is not None:
@@ -248,7 +250,7 @@ class TreeWorker(FlatWorker):
         n_paths = np.where(self.is_shared, self.paths.n_threads, np.maximum(1, some.n_threads)).astype(np.float32)
         n_paths[self.paths.n_threads == 0] = 0
         trees = self._trees(some.visited, n_paths)
-        self.ascent = replace(self._ascent, trees=trees, cached=[_no_vectors(0)] * len(trees))
+        self.ascent = replace(self._ascent, trees=trees, cached=[_no_vectors(0)] * len(trees), vectors=[None] * len(trees))
 
     def _is_read_often(self) -> NDArray[np.bool_]:
         """Units that joins add: with all features, a join reads only its own of them, unless that were too much memory."""
