@@ -103,7 +103,7 @@ def test_it_works_inside_scikit_learn():
     assert pipeline.fit(TEXTS, labels).predict(TEXTS).tolist() == PATHS
     texts, doubled = TEXTS * 2, np.asarray(PATHS * 2)
     assert cross_val_score(TextClassifier(), texts, doubled, cv=2).tolist() == [1, 1]
-    grid = {"learner__alpha": [0.1, 1.0], "vectorizer__ngram_range": [(1, 1), (1, 2)]}
+    grid = {"learner__alpha": [0.1, 1.0], "features__ngram_range": [(1, 1), (1, 2)]}
     base = TextClassifier(learner=MultinomialNaiveBayes(), features=Vectorizer("counts"))
     search = GridSearchCV(base, grid, cv=2).fit(texts, doubled)
     assert search.best_score_ == 1

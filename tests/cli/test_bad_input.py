@@ -55,12 +55,21 @@ TABLES = {
     "one class only": ([], b"text,label\nxx yy,a\nzz ww,a\n", "at least two classes"),
     "no labels": ([], b"text,label\nx y,\nz w,\n", "no document has a label"),
     "empty path part": ([], b"text,label\nx y,a//b\nz w,a/c\n", "empty part"),
-    "no words": ([], b"text,label\n?,a\n!,b\n", "no words"),
+    "no words": (["--system", "nb"], b"text,label\n?,a\n!,b\n", "no words"),
     "unknown system": (["--system", "hr-svn"], b"text,label\nx y,a\nz w,b\n", "system 'hr-svn' is unknown"),
-    "unknown parameter": (["--param", "beta=1"], b"text,label\nx y,a\nz w,b\n", "not a parameter of nb; it has alpha"),
+    "unknown parameter": (
+        ["--system", "nb", "--param", "beta=1"],
+        b"text,label\nx y,a\nz w,b\n",
+        "not a parameter of nb; it has alpha",
+    ),
+    "bad characters": (["--characters", "4-3"], b"text,label\nxx y,a\nz ww,b\n", "--characters is '4-3'"),
     "half a parameter": (["--param", "alpha"], b"text,label\nx y,a\nz w,b\n", "give a name and a value"),
-    "bad parameter": (["--param", "alpha=-1"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is -1"),
-    "parameter of another type": (["--param", "alpha=none"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is 'none'"),
+    "bad parameter": (["--system", "nb", "--param", "alpha=-1"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is -1"),
+    "parameter of another type": (
+        ["--system", "nb", "--param", "alpha=none"],
+        b"text,label\nxx yy,a\nzz ww,b\n",
+        "alpha is 'none'",
+    ),
     "bad share": (["--holdout", "1.5"], b"text,label\nx y,a\nz w,b\n", "between 0 and 1"),
     "bad n-grams": (["--ngrams", "21"], b"text,label\nxx y,a\nz ww,b\n", "ngram_range"),
     "missing test file": (["--test", "none.csv"], b"text,label\nxx y,a\nz ww,b\n", "none.csv cannot be read"),
@@ -275,7 +284,7 @@ def test_texts_and_vectors_are_not_mixed_up(capsys, good):
 @pytest.mark.parametrize(("line", "message"), [("a 1:nan", "contains NaN"), ("a 1:-1", "Negative values")])
 def test_vectors_that_naive_bayes_cannot_take(capsys, good, line, message):
     (good / "v.svm").write_text(f"{line}\nb 2:1\n" * 4)
-    assert message in refused_quietly(capsys, good, "train", good / "v.svm", "--model", good / "model")
+    assert message in refused_quietly(capsys, good, "train", good / "v.svm", "--system", "nb", "--model", good / "model")
 
 
 def command_line(*arguments):

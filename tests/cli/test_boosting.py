@@ -74,7 +74,7 @@ def test_more_documents_may_be_of_one_class():
 
 def test_rounds_are_for_boosting_only(tmp_path, capsys):
     data = write_table(tmp_path / "data.csv", ROWS)
-    ramify(capsys, "train", data, "--model", tmp_path / "nb", "--holdout", 0)
+    ramify(capsys, "train", data, "--model", tmp_path / "nb", "--system", "nb", "--holdout", 0)
     code, _, err = ramify(capsys, "update", tmp_path / "nb", "--data", data, "--rounds", 5)
     assert code == 2
     assert "--rounds is for boosting, and system 'nb' has no rounds" in err

@@ -42,6 +42,8 @@ def test_training_speaks_json(capsys, tickets, tmp_path):
 
 def test_options_reach_the_parts(capsys, tickets, tmp_path):
     options = [
+        "--system",
+        "nb",
         "--ngrams",
         2,
         "--stop-words",
@@ -133,7 +135,7 @@ def test_inspect_can_insist_on_a_tree(capsys, tmp_path):
 
 def test_systems_are_listed(capsys):
     assert "naive Bayes" in ramify(capsys, "systems")[1]
-    assert json.loads(ramify(capsys, "systems", "--json")[1])[0]["name"] == "nb"
+    assert json.loads(ramify(capsys, "systems", "--json")[1])[0]["name"] == "path-svm"
 
 
 def test_the_demo_trains_reports_classifies_and_says_what_next(capsys, tmp_path, monkeypatch):

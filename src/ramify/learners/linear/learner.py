@@ -239,7 +239,7 @@ class TiedLearner(LinearLearner):
         if is_auto:
             self.C_scores_ = {}
             setup = replace(setup, C=FIRST_COSTS[setup.settings.loss])
-            if is_sparse and is_enough:  # ties are left out: they change the best cost little, and take longer to solve
+            if is_enough and is_sparse:  # ties are left out: they change the best cost little, and take longer to solve
                 units = ties if by_folds else flat_units(ties.class_nodes)
                 loose = max(setup.settings.tolerance, LOOSE)
                 rough = setup if by_folds else replace(setup, settings=replace(setup.settings, tolerance=loose))
@@ -247,7 +247,7 @@ class TiedLearner(LinearLearner):
                 setup = replace(setup, C=C)
                 if by_folds:
                     start = trained
-            elif not by_folds and judged is None:
+            elif is_enough and not by_folds and judged is None:
                 setup = replace(setup, C=self._select_C(X, own, ties, weight, setup))
         setup = replace(setup, keep_dual=self.keeps_warm_start or wants_scores)
         return (solve(setup, ties) if start is None else start), setup

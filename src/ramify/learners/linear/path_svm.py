@@ -67,7 +67,7 @@ class PathSVM(OneVsRestSVM):
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         self._check_parameters()
         setup = check_setup(self, self.loss, self.mode)
-        forest = tie_along_paths(targets.taxonomy.tree, np.unique(targets.own.indices).astype(np.int64))
+        forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         is_class, columns = forest.class_of >= 0, _documents_of(targets, forest)
         selects = self.ancestors == "auto" and not is_class.all() and X.shape[0] >= FEWEST_DOCUMENTS
         units = flat_units(forest.node)
@@ -79,6 +79,7 @@ class PathSVM(OneVsRestSVM):
             first = 0.0 if is_class.all() else FIRST_SHARE
             self.ancestors_ = select_share(*found, columns, forest) if selects and found is not None else first
         self._store(replace(trained, weights=added_along_paths(trained.weights, forest, self.ancestors_)), setup, targets)
+        self.dual_ = self.class_figures_ = None  # those of all nodes, which an update does not start from
         self._set_classes(forest.class_nodes)
         if self.keeps_held_out and found is not None:
             above = np.float32(self.ancestors_) * (found[1] @ path_matrix(forest))
@@ -132,13 +133,16 @@ def path_matrix(forest: Forest) -> NDArray[np.float32]:
     n_classes = len(forest.above_offsets) - 1
     above = np.zeros((len(forest), n_classes), dtype=np.float32)
     above[forest.above, np.repeat(np.arange(n_classes), np.diff(forest.above_offsets))] = 1
+    above[forest.joins.is_join] = 0
     return above
 
 
 def added_along_paths(units: Any, forest: Forest, share: float) -> Weights:
     """Weights whose paths add up to those of a class and λ times those of its ancestors."""
-    factor = np.where(forest.class_of >= 0, 1.0, share)
-    deltas = csr_array(diags_array(factor.astype(np.float32)) @ units.deltas)
+    factor, is_join = np.where(forest.class_of >= 0, 1.0, share), forest.joins.is_join
+    # a join of a DAG has no classifier of its own, and adds up those of the ancestors that its path lacks
+    mixed = csr_array(diags_array(np.where(is_join, 0.0, factor)) + share * forest.joins.matrix(), dtype=np.float32)
+    deltas = csr_array(mixed @ units.deltas)
     deltas.eliminate_zeros()
     class_units = np.flatnonzero(forest.class_of >= 0).astype(np.int64)
-    return Weights(csr_array(deltas, dtype=np.float32), factor * units.bias, forest.parent, class_units)
+    return Weights(csr_array(deltas, dtype=np.float32), mixed @ units.bias, forest.parent, class_units)
