@@ -16,11 +16,19 @@ from ramify import native
 from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
 from ramify.learners.linear.partition import MOST_CACHED, Partition, Vectors, to_sparse
 from ramify.learners.linear.problem import Problem, widen
-from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, lay_out, partition_by_thread, visit_by_thread
+from ramify.learners.linear.taxonomy_ties import (
+    Forest,
+    ThreadPartition,
+    add_changes,
+    lay_out,
+    partition_by_thread,
+    visit_by_thread,
+)
 from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
 SIBLING_ROUNDS, SIBLING_PASSES = 2, 3  # every second round starts with three passes over the documents of siblings
+WORTHWHILE = 1.5  # threads of a DAG for every time that they shorten steps; with fewer, one thread is faster
 CLASS_PASSES = 4  # over a class in a round, at most
 REACTIVATION = 5  # rounds after which idle pairs are visited again
 SIBLING_DOCUMENTS = 512  # of one group at most
@@ -231,7 +239,10 @@ class TreeWorker(FlatWorker):
         return native.Pairs(*self.pairs.arrays, len(self.problem.rows))
 
     def _assign_threads(self) -> ThreadPartition:
-        paths = partition_by_thread(self.problem.forest, np.diff(self.pairs.offsets), self.partition.n_threads)
+        forest, work, n = self.problem.forest, np.diff(self.pairs.offsets), self.partition.n_threads
+        paths = partition_by_thread(forest, work, n)
+        if not forest.is_tree and n < WORTHWHILE * _damping(forest, paths.n_threads):
+            paths = partition_by_thread(forest, work, 1)
         if self.problem.held is not None:
             paths.n_threads[0] = 0
         return paths
@@ -283,6 +294,12 @@ class TreeWorker(FlatWorker):
         held = 0.0 if self.problem.held is None else 0.5 * float(np.square(self.problem.held, dtype=np.float64).sum())
         not_counted = 0.5 * sum(float(np.square(values, dtype=np.float64).sum()) for values in others)
         return self.deltas.half_squares() - held - not_counted
+
+
+def _damping(forest: Forest, n_threads: NDArray[np.float32]) -> float:
+    """How many times shorter steps are than those of one thread, on average over the classes."""
+    lengths = np.diff(forest.above_offsets)
+    return float((len(lengths) + n_threads[forest.above].sum()) / (len(lengths) + lengths.sum()))
 
 
 def _no_vectors(first: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:

@@ -62,11 +62,12 @@ class Weights:
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
 
     def path_of(self, unit: int) -> list[int]:
-        """The units whose rows are the weights of one: from it up to the root, and those that joins add."""
+        """The units whose rows are the weights of one: from the root down to it, then those that joins add."""
         path = [unit]
         while self.parent[path[-1]] >= 0:
             path.append(int(self.parent[path[-1]]))
-        return path if self.joins is None else path + [added for join in path for added in self.joins.added_by(join)]
+        added = [] if self.joins is None else [unit for join in path for unit in self.joins.added_by(join)]
+        return path[::-1] + added
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
