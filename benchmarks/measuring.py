@@ -31,7 +31,7 @@ def measure(row: Row, split: Split, problem: Path, *, envs: Path, threads: int, 
     about = {"threads": threads, "machine": host_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     with tempfile.TemporaryDirectory() as folder:
         try:
-            _start(row, problem, Path(folder), python_for(row, envs), threads, timeout)
+            start(row, problem, Path(folder), python_for(row, envs), threads, timeout)
             return {**about, **_judge(split, Path(folder))}
         except (InstallError, PeerError) as error:
             return {**about, "failed": str(error)}
@@ -50,7 +50,8 @@ def host_facts() -> dict[str, Any]:
     }
 
 
-def _start(row: Row, problem: Path, out: Path, python: Path, threads: int, timeout: float) -> None:
+def start(row: Row, problem: Path, out: Path, python: Path, threads: int, timeout: float) -> None:
+    """Run a peer in a process of its own; what it finds is left in `out`."""
     limits = [f"--threads={threads}", f"--memory={_memory_bytes()}"]
     command = [str(python), "-m", f"peers.{row.module}", str(problem), str(out), *row.options, *limits]
     environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, str(threads)), **row.variables}

@@ -91,7 +91,7 @@ def run(peer_class: type[Peer]) -> None:
     if given.memory:
         resource.setrlimit(resource.RLIMIT_AS, (given.memory, given.memory))
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
-        options = dict(_read_option(text) for text in given.options)
+        options = dict(read_option(text) for text in given.options)
         peer = peer_class(_load(given.problem), given.threads, Path(folder), Path(scratch), options)
         (given.out / "result.json").write_text(json.dumps(_measure(peer, given.out)))
 
@@ -101,7 +101,7 @@ def _measure(peer: Peer, out: Path) -> dict[str, Any]:
     train_seconds, _ = _timed(peer.train)
     peer.save()
     rounds = [_timed(peer.predict) for _ in range(REPEATS)]
-    peak = _peak_bytes()
+    peak = peak_bytes()
     np.save(out / "predicted.npy", np.asarray(rounds[0][1], dtype=np.int64))
     _save_weights(peer, out)
     return {
@@ -121,7 +121,7 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return perf_counter() - start, result
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     """The most memory that this program has held.
 
     Linux hands the parent's ru_maxrss on to a child that it starts, so the kernel's own high-water mark is read instead.
@@ -152,7 +152,7 @@ def _load_matrix(folder: Path, name: str) -> csr_matrix:
     return csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
-def _read_option(text: str) -> tuple[str, Any]:
+def read_option(text: str) -> tuple[str, Any]:
     """``C=10`` and ``multicore=true`` as JSON values, anything else as a string."""
     name, _, value = text.partition("=")
     try:
