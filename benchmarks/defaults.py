@@ -265,7 +265,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="the folder of the corpora")
     parser.add_argument("--corpus", action="append", choices=NAMES, help="only this one; may be given again")
     parser.add_argument("--row", action="append", choices=list(ROWS), help="only this one; may be given again")
-    parser.add_argument("--selection", action="store_true", help="deal the training documents 75 to 25; test documents are left alone")
+    parser.add_argument("--selection", action="store_true", help="test on a quarter of the training documents instead")
     parser.add_argument("--seed", type=int, default=0, help="with --selection")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=3600, help="seconds for one row")

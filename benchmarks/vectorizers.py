@@ -1,7 +1,8 @@
 """Texts to tf-idf, beside scikit-learn and PECOS: ``python benchmarks/vectorizers.py --data DIR --out vectorizers.json``.
 
 DIR holds train.jsonl.gz and test.jsonl.gz with the texts in the column text; without it, texts are made up.
-All rows take turns, so that a busy moment hits all of them, and the best of some rounds counts.
+All rows take turns, so that a busy moment hits all of them, and the best of some rounds counts. With ``--analyzer char_wb``
+or ``char``, terms are n-grams of characters, of which PECOS is left out: it cuts them otherwise.
 Ends with status 1 where Ramify and scikit-learn differ in a single bit.
 """
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,12 @@ from ramify.features import Vectorizer
 
 WORD = re.compile(r"\b\w\w+\b")
 STEPS = ("fit", "transform")
-COLUMNS = ("row", "threads", "fit_transform s", "× first", "transform s", "× first", "MB/s", "terms", "entries")
-NOTE = """
-Ratios are to the first row: 2 means twice as long. MB/s: characters of the plain texts that transform reads.
+CLOCKS = ("seconds", "cpu")
+TIMES = ("fit_transform s", "× first", "CPU s", "× first", "transform s", "× first", "CPU s", "× first")
+COLUMNS = ("row", "threads", *TIMES, "MB/s", "terms", "entries")
+NOTE_ON_RATIOS = """
+Ratios are to the first row: 2 means twice as long. MB/s: characters of the plain texts that transform reads."""
+NOTE_ON_PECOS = """
 PECOS splits at white space only and keeps capitals, so it finds other terms in plain texts. In the rows "words given" it gets
 the lower-case words that the others must find first, joined by spaces; finding them is not counted. It has no fit_transform:
 its time is that of training and of transforming."""
@@ -45,24 +49,27 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One way to do it. ask: does a step and gives the seconds, the terms and the entries of the matrix."""
+    """One way to do it. ask: does a step and gives the seconds, on the clock and of CPU, the terms and the entries."""
 
     name: str
     threads: int
     ask: Callable[[str], Facts]
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {step: [] for step in STEPS})
+    times: dict[str, dict[str, list[float]]] = field(
+        default_factory=lambda: {clock: {step: [] for step in STEPS} for clock in CLOCKS}
+    )
     facts: Facts = field(default_factory=dict)
 
     def run(self) -> None:
         """One round."""
         for step in STEPS:
             found = self.ask(step)
-            self.seconds[step].append(found.pop("seconds"))
+            for clock in CLOCKS:
+                self.times[clock][step].append(found.pop(clock))
             self.facts.update(found)
 
-    def best(self, step: str) -> float:
+    def best(self, step: str, clock: str = "seconds") -> float:
         """The least seconds of all rounds."""
-        return min(self.seconds[step])
+        return min(self.times[clock][step])
 
 
 def main() -> None:
@@ -71,9 +78,10 @@ def main() -> None:
     texts = read_texts(given.data) if given.data else make_texts(given.documents)
     n_characters = sum(map(len, texts))
     print(f"{len(texts):,} texts, {n_characters / 1e6:,.1f} million characters\n", flush=True)
-    is_equal = equals_scikit_learn(texts)
+    terms = {"analyzer": given.analyzer, "ngram_range": tuple(given.ngrams)}
+    is_equal = equals_scikit_learn(texts, terms)
     with ExitStack() as open_until_the_end:
-        rows = all_rows(texts, given, open_until_the_end)
+        rows = all_rows(texts, terms, given, open_until_the_end)
         for _ in range(given.rounds):
             for row in rows:
                 row.run()
@@ -115,11 +123,13 @@ def sentence_of(words: list[str]) -> str:
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def all_rows(texts: list[str], given: argparse.Namespace, until_the_end: ExitStack) -> list[Row]:
-    """Ramify, scikit-learn, and PECOS where it can be installed."""
+def all_rows(texts: list[str], terms: Facts, given: argparse.Namespace, until_the_end: ExitStack) -> list[Row]:
+    """Ramify, scikit-learn, and for words PECOS where it can be installed."""
     counts = sorted({1, given.threads})
-    rows = [Row("ramify", n, InProcess(Vectorizer(n_jobs=n), texts)) for n in counts]
-    rows.append(Row("scikit-learn", 1, InProcess(TfidfVectorizer(dtype=np.float32), texts)))
+    rows = [Row("ramify", n, InProcess(Vectorizer(n_jobs=n, **terms), texts)) for n in counts]
+    rows.append(Row("scikit-learn", 1, InProcess(TfidfVectorizer(dtype=np.float32, **terms), texts)))
+    if given.analyzer != "word":
+        return rows
     try:
         python = python_for(known_peers()["pecos"], given.envs)
     except InstallError as error:
@@ -143,9 +153,10 @@ class InProcess:
 
     def __call__(self, step: str) -> Facts:
         """Do a step."""
-        start = perf_counter()
+        start, cpu_start = perf_counter(), process_time()
         X = self.vectorizer.fit_transform(self.texts) if step == "fit" else self.vectorizer.transform(self.texts)
-        return {"seconds": perf_counter() - start, "features": X.shape[1], "nonzeros": int(X.nnz)}
+        times = {"seconds": perf_counter() - start, "cpu": process_time() - cpu_start}
+        return {**times, "features": X.shape[1], "nonzeros": int(X.nnz)}
 
 
 class Subprocess:
@@ -173,9 +184,9 @@ class Subprocess:
         return found
 
 
-def equals_scikit_learn(texts: list[str]) -> bool:
+def equals_scikit_learn(texts: list[str], terms: Facts) -> bool:
     """Whether both give the same matrix, bit for bit, when learning and when transforming, and the same terms."""
-    ours, theirs = Vectorizer(n_jobs=2), TfidfVectorizer(dtype=np.float32)
+    ours, theirs = Vectorizer(n_jobs=2, **terms), TfidfVectorizer(dtype=np.float32, **terms)
     pairs = [(ours.fit_transform(texts), theirs.fit_transform(texts)), (ours.transform(texts), theirs.transform(texts))]
     return all(is_same(X, Z) for X, Z in pairs) and ours.terms_.tolist() == theirs.get_feature_names_out().tolist()
 
@@ -193,25 +204,28 @@ def show(rows: list[Row], n_characters: int) -> None:
     """The table and what must be known of it."""
     for cells in (COLUMNS, ["---"] * len(COLUMNS), *(cells_of(row, rows[0], n_characters) for row in rows)):
         print(f"| {' | '.join(cells)} |")
-    print(NOTE)
+    print(NOTE_ON_RATIOS if all(row.name != "pecos" for row in rows) else NOTE_ON_RATIOS + NOTE_ON_PECOS)
 
 
 def cells_of(row: Row, first: Row, n_characters: int) -> list[str]:
     """A row as it is shown."""
-    times = [cell for step in STEPS for cell in (f"{row.best(step):.3f}", f"{row.best(step) / first.best(step):.2f}")]
+    pairs = [(row.best(step, clock), first.best(step, clock)) for step in STEPS for clock in CLOCKS]
+    times = [cell for mine, base in pairs for cell in (f"{mine:.3f}", f"{mine / base:.2f}")]
     speed = f"{n_characters / row.best('transform') / 1e6:,.0f}"
     return [row.name, str(row.threads), *times, speed, f"{row.facts['features']:,}", f"{row.facts['nonzeros']:,}"]
 
 
 def results(rows: list[Row], texts: list[str], is_equal: bool, given: argparse.Namespace) -> Facts:
     """Everything, for a file."""
-    measured = [{"row": row.name, "threads": row.threads, "seconds": row.seconds, **row.facts} for row in rows]
+    measured = [{"row": row.name, "threads": row.threads, **row.times, **row.facts} for row in rows]
     return {
         "machine": host_facts() | {"scikit-learn": version("scikit-learn")},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "corpus": given.data.name if given.data else "made up",
         "texts": len(texts),
         "characters": sum(map(len, texts)),
+        "analyzer": given.analyzer,
+        "ngrams": given.ngrams,
         "equals_scikit_learn": is_equal,
         "rows": measured,
     }
@@ -222,6 +236,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a folder with train.jsonl.gz and test.jsonl.gz")
     parser.add_argument("--documents", type=int, default=20_000, help="how many texts are made up without --data")
+    parser.add_argument("--analyzer", choices=("word", "char", "char_wb"), default="word")
+    parser.add_argument("--ngrams", type=int, nargs=2, default=[1, 1], help="least and most words or characters of a term")
     parser.add_argument("--threads", type=int, default=2, help="beside one")
     parser.add_argument("--rounds", type=int, default=3, help="of which the best counts")
     parser.add_argument("--envs", type=Path, default=HERE / ".envs", help="where the peers' environments are kept")
