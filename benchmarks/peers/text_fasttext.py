@@ -31,7 +31,7 @@ class FastTextOnTexts(TextPeer):
         loss, rate = ("ova", 0.5) if problem.gives_several else (single, 1.0)
         self.model = fasttext.train_supervised(str(file), lr=rate, epoch=25, loss=loss, thread=self.threads, verbose=0)
 
-    def answer(self):
+    def predict(self):
         """All texts in one call."""
         k = -1 if self.problem.gives_several else 1
         found = self.model.predict([_words(text) for text in self.problem.test], k=k)

@@ -27,7 +27,7 @@ class HiClassOnTexts(TextPeer):
             X = self.features.fit_transform(self.problem.train)
             self.model.fit(X, paths_of(self.problem.first_labels, parent))
 
-    def answer(self):
+    def predict(self):
         """The last node of each predicted path."""
         paths = np.atleast_2d(self.model.predict(self.features.transform(self.problem.test)))
         deepest = (paths != "").sum(axis=1) - 1

@@ -24,7 +24,7 @@ class PecosOnTexts(TextPeer):
         tree = Indexer.gen(embedded, indexer_type="hierarchicalkmeans", threads=self.threads)
         self.model = XLinearModel.train(X, Y, C=tree, threads=self.threads)
 
-    def answer(self):
+    def predict(self):
         """The best label; with several labels, those above one half, at least the best one."""
         X = self._matrix(self.features.transform(self.problem.test))
         several = self.problem.gives_several

@@ -1,4 +1,4 @@
-"""scikit-learn from texts: tf-idf and LinearSVC, C = 1, one-vs-rest; ``features=words`` or ``features=blocks``.
+"""tf-idf and LinearSVC of scikit-learn, C = 1, one-vs-rest, on texts; ``features=words`` or ``features=blocks``.
 
 Words: ``TfidfVectorizer(sublinear_tf=True)``. Blocks: the words and characters that Ramify uses, in a FeatureUnion. Where a
 training text has several labels, LinearSVC needs a OneVsRestClassifier around it.
@@ -33,7 +33,7 @@ class SklearnOnTexts(TextPeer):
             self.classes = binarizer.classes_
         self.n_features = X.shape[1]
 
-    def answer(self):
+    def predict(self):
         """The class with the largest score; with several labels, those with a score above 0, at least the best one."""
         scores = self.model.decision_function(self.features.transform(self.problem.test))
         if scores.ndim == 1:

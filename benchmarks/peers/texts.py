@@ -1,4 +1,4 @@
-"""What every peer that begins with texts does: train, answer; this file reads the problem, takes CPU seconds, writes answers.
+"""What every peer that begins with texts does: train, predict; this file reads the problem, takes CPU seconds, writes labels.
 
 Started as ``python -m peers.text_<peer> PROBLEM OUT --threads 1 [option=value …]`` from the folder above. PROBLEM holds
 problem.json. OUT receives result.json and answers.json, a list of nodes for each test text.
@@ -66,7 +66,7 @@ class TextPeer(ABC):
         """From texts to a model; counted."""
 
     @abstractmethod
-    def answer(self) -> Answers:
+    def predict(self) -> Answers:
         """The most specific nodes of each test text; counted."""
 
     def facts(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def run(peer_class: type[TextPeer]) -> None:
         peer.prepare()
         train_seconds, _ = _measured(peer.train)
         train_bytes = _most_bytes()
-        answer_seconds, answers = _measured(peer.answer)
+        answer_seconds, answers = _measured(peer.predict)
         result = {"version": version(peer.package), "train_cpu": train_seconds, "answer_cpu": answer_seconds}
         result |= {"train_bytes": train_bytes, "peak_bytes": _most_bytes(), **peer.facts()}
     (given.out / "answers.json").write_text(json.dumps(answers))
