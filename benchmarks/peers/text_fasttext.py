@@ -1,8 +1,10 @@
 """fastText from texts: lower-case words, 25 epochs as its tutorial recommends, learning rate 1.
 
+It takes texts in the order of its file, so they are shuffled, as in its examples: sorted by class it would forget the first.
 With several labels a text, as its tutorial says: one-vs-all loss, learning rate 0.5, labels above one half, at least the best.
 """
 
+import random
 import re
 
 import fasttext
@@ -22,8 +24,10 @@ class FastTextOnTexts(TextPeer):
     def train(self):
         """It reads a file, whose writing counts."""
         problem, file = self.problem, self.scratch / "train.txt"
+        pairs = list(zip(problem.train, problem.labels, strict=True))
+        random.Random(0).shuffle(pairs)
         with file.open("w", encoding="utf-8") as lines:
-            for text, nodes in zip(problem.train, problem.labels, strict=True):
+            for text, nodes in pairs:
                 # without a loss of its own for each label, it would draw one of several at random
                 named = " ".join(f"{PREFIX}{node}" for node in (nodes if problem.gives_several else nodes[:1]))
                 lines.write(f"{named} {_words(text)}\n")
