@@ -194,7 +194,7 @@ class SCut(NodeThresholds):
 class GCut(FittableRule):
     """One threshold for the scores of all nodes: the one with the largest sum of exact matches and micro F1 when held out.
 
-    A threshold per node (SCut) wins F1 by answering too much, where nodes have few documents; one for all cannot.
+    A threshold per node (SCut) wins F1 by predicting too many labels where nodes have few documents; one for all cannot.
 
     over, at_least_one: as in :class:`SCut`. threshold: fitted, or given.
 

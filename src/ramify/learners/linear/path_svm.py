@@ -76,7 +76,7 @@ class PathSVM(OneVsRestSVM):
             self.ancestors_ = float(self.ancestors)
         else:
             first = 0.0 if is_class.all() else FIRST_SHARE
-            self.ancestors_ = select_share(*found, columns, forest) if selects and found is not None else first
+            self.ancestors_ = select_weight(*found, columns, forest) if selects and found is not None else first
         self._store(replace(trained, weights=added_along_paths(trained.weights, forest, self.ancestors_)), setup, targets)
         self.dual_ = self.class_figures_ = None  # those of all nodes, which an update does not start from
         self._set_classes(forest.class_nodes)
@@ -103,7 +103,7 @@ class PathSVM(OneVsRestSVM):
             raise ModelError("the weight of ancestors is not between 0 and 1; train the model again.")
 
 
-def select_share(documents: NDArray[np.int64], scores: Scores, columns: csr_array, forest: Forest) -> float:
+def select_weight(documents: NDArray[np.int64], scores: Scores, columns: csr_array, forest: Forest) -> float:
     """The λ with the best held-out predictions, by the mean of micro and macro F1; ¼ if no other is clearly better.
 
     scores: out of fold, documents × units. columns: which documents belong to which units.

@@ -1,6 +1,6 @@
 """Features, costs and ties of the default system, measured on training documents that are dealt anew.
 
-$ python benchmarks/choosing.py --data DIR
+$ python benchmarks/variants.py --data DIR
 
 No test document of a corpus is read: of its training documents, at most 12,000, a quarter is held out. In corpora with multiple
 labels, every class above 0 is predicted, and at least one. Prints tables in Markdown: micro F1 / macro F1 over the labels.
