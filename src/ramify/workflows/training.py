@@ -63,22 +63,11 @@ class FeatureOptions:
         words = {"ngram_range": (1, self.ngrams), "stop_words": read_stop_words(self.stop_words), "stemmer": self.stem}
         return words | {"min_df": self.min_df, "max_features": self.max_features, "hashing": self.hashing}
 
-    def new_vectorizer(self, system: System) -> Any:
-        """The system's vectorizer with these settings; options for words leave its characters as they are."""
-        vectorizer, defaults = system.vectorizer(), Vectorizer().get_params()
-        changed = {name: value for name, value in self.params.items() if value != defaults[name]}
-        lengths = None if self.characters is None else parse_characters(self.characters)
-        if isinstance(vectorizer, FeatureUnion):
-            if lengths is None:
-                return vectorizer.set_params(words=changed or None)
-            vectorizer = Words(**changed)
-        else:
-            vectorizer.set_params(**changed)
-        if not lengths:
-            return vectorizer
-        no_words = {"stop_words": None, "stemmer": None, "max_features": None}
-        characters = clone(vectorizer).set_params(analyzer="char_wb", ngram_range=lengths, **no_words)
-        return FeatureUnion([vectorizer, characters])
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The parameters of a vectorizer that differ from their defaults."""
+        defaults = Vectorizer().get_params()
+        return {name: value for name, value in self.params.items() if value != defaults[name]}
 
     def new_selector(self) -> TermSelector | None:
         """The term selector, if any, with checked parameters."""
@@ -149,7 +138,7 @@ class TrainOptions:
             if check_fraction(self.keep_back) > 0:
                 raise InputError("a model in shards scores few nodes and has no guarantee; leave out --keep-back or --shards.")
             refuse_shards(learner, name)
-        taxonomy, vectorizer = self.known_taxonomy(), self.features.new_vectorizer(system)
+        taxonomy, vectorizer = self.known_taxonomy(), new_vectorizer(system, self.features.changed, self.features.characters)
         vectorizer.check_settings()
         parts = {"features": vectorizer, "learner": learner, "decision": self.rule, "selector": selector}
         settings: dict[str, Any] = {"separator": self.path_separator, "calibrate": self.calibrate, "n_jobs": self.n_jobs}
@@ -214,8 +203,9 @@ def _tune(
 
     assert options.tune is not None
     name, params = (None, {}) if options.system is None else parse_system(options.system)
-    defaults = Vectorizer().get_params()
-    features = {name: value for name, value in options.features.params.items() if value != defaults[name]}
+    features = options.features.changed
+    if options.features.characters is not None:
+        features["characters"] = options.features.characters
     fixed = Fixed(name, {**params, **options.params}, features, options.rule)
     limits: dict[str, Any] = {"seconds": 60 * options.tune.minutes, "started": options.tune.started_at}
     trained, tuning = tune(classifier, corpus, test, by=options.tune.by, fixed=fixed, **limits, **testing)
@@ -264,19 +254,40 @@ def learn_taxonomy(
     return learn_groups(X, Y, names, levels, **settings), features.get_feature_names_out()
 
 
-def parse_characters(given: str) -> tuple[int, int] | None:
-    """The shortest and longest n-grams of characters; None for "none".
+def new_vectorizer(system: System, words: Mapping[str, Any], characters: str | None = None) -> Any:
+    """The vectorizer of a system with other settings for words, which leave its characters as they are.
 
-    >>> parse_characters("3-4"), parse_characters("5"), parse_characters("none")
-    ((3, 4), (5, 5), None)
+    characters: as for ``--characters``.
+    """
+    vectorizer = system.vectorizer()
+    if isinstance(vectorizer, FeatureUnion):
+        if characters is None:
+            return vectorizer.set_params(words=dict(words) or None)
+        vectorizer = Words(**words)
+    else:
+        vectorizer.set_params(**words)
+    lengths, weight = parse_characters(characters or "none")
+    if lengths is None:
+        return vectorizer
+    no_words = {"stop_words": None, "stemmer": None, "max_features": None}
+    beside = clone(vectorizer).set_params(analyzer="char_wb", ngram_range=lengths, **no_words)
+    return FeatureUnion([vectorizer, beside], [1.0, weight])
+
+
+def parse_characters(given: str) -> tuple[tuple[int, int] | None, float]:
+    """The shortest and longest n-grams of characters, None for "none", and their weight beside words.
+
+    >>> parse_characters("3-4"), parse_characters("5:0.5"), parse_characters("none")
+    (((3, 4), 1.0), ((5, 5), 0.5), (None, 1.0))
     """
     if given == "none":
-        return None
-    found = re.fullmatch(r"([1-9]\d?)(?:-([1-9]\d?))?", given)
-    lengths = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-    if lengths[0] > lengths[1]:
-        raise InputError(f"--characters is {given!r}; give the lengths of n-grams such as 3-4, or none.")
-    return lengths
+        return None, 1.0
+    found = re.fullmatch(r"([1-9]\d?)(?:-([1-9]\d?))?(?::(\d{1,3}(?:\.\d{1,9})?))?", given)
+    lengths, weight = ((int(found[1]), int(found[2] or found[1])), float(found[3] or 1)) if found else ((1, 0), 1.0)
+    if lengths[0] > lengths[1] or weight == 0:
+        allowed = "the lengths of n-grams such as 3-4, with a weight beside words if need be, such as 3-4:0.5, or none"
+        raise InputError(f"--characters is {given!r}; give {allowed}.")
+    return lengths, weight
 
 
 def read_stop_words(given: str | None) -> str | list[str] | None:

@@ -35,36 +35,36 @@ def test_every_system_has_a_prior_whose_parameter_is_a_parameter_of_its_learner(
 
 
 def test_at_first_every_system_is_proposed_once_and_what_costs_little_for_its_merit_comes_first():
-    proposed = propose(Fixed(), {}, (), has_texts=True)
+    proposed = propose(Fixed(), {}, ())
     assert sorted(each.system for each in proposed) == sorted(SYSTEMS)
     worth = [TEXT_PRIORS[each.system].merit / TEXT_PRIORS[each.system].cost for each in proposed]
     assert worth == sorted(worth, reverse=True)
 
 
 def test_steps_and_changes_start_from_the_best_of_a_system():
-    better = SVM.with_param("C", 3.0)
-    proposed = propose(Fixed("svm"), {SVM: 0.5, better: 0.6}, (), has_texts=True)
-    assert better.with_param("C", 10.0) in proposed
-    assert SVM.with_param("C", 0.3) not in proposed
+    better = SVM.with_params((("C", 3.0),))
+    proposed = propose(Fixed("svm"), {SVM: 0.5, better: 0.6}, ())
+    assert better.with_params((("C", 10.0),)) in proposed
+    assert SVM.with_params((("C", 0.3),)) not in proposed
     assert better.with_features((("stop_words", "english"),)) in proposed
     assert better not in proposed
 
 
 def test_a_system_far_behind_is_left_as_it_is():
-    proposed = propose(Fixed(), {SVM: 0.5, LR: 0.9}, (), has_texts=True)
+    proposed = propose(Fixed(), {SVM: 0.5, LR: 0.9}, ())
     assert not [each for each in proposed if each.system == "svm"]
     assert [each for each in proposed if each.system == "lr"]
 
 
 def test_vectors_have_no_features_to_choose():
-    assert not [each for each in propose(Fixed(), {SVM: 0.5}, (), has_texts=False) if each.features]
+    assert not [each for each in propose(Fixed(has_texts=False), {SVM: 0.5}, ()) if each.features]
 
 
 def test_what_the_user_said_is_not_chosen():
     fixed = Fixed("svm", {"C": 2.0}, {"ngram_range": (1, 2), "min_df": 3})
     (start,) = fixed.starts()
     assert dict(start.params) == {"C": 2.0}
-    for other in propose(fixed, {start: 0.5}, (), has_texts=True):
+    for other in propose(fixed, {start: 0.5}, ()):
         assert other.system == "svm"
         assert dict(other.params) == {"C": 2.0}
         assert dict(other.features)["min_df"] == 3
@@ -86,9 +86,9 @@ def test_parameters_without_their_system_are_refused():
 @given(st.dictionaries(st.sampled_from(["svm", "lr", "nb", "td-svm"]), st.floats(0, 1), min_size=1), st.randoms())
 def test_the_same_scores_give_the_same_order_however_they_came(scores, random):
     known = [(start, scores[start.system]) for start in Fixed().starts() if start.system in scores]
-    first = propose(Fixed(), dict(known), (), has_texts=True)
+    first = propose(Fixed(), dict(known), ())
     random.shuffle(known)
-    assert set(propose(Fixed(), dict(known), (), has_texts=True)) == set(first)
+    assert set(propose(Fixed(), dict(known), ())) == set(first)
     assert len(set(first)) == len(first)
 
 
@@ -280,5 +280,5 @@ def test_a_system_is_timed_by_itself_once_it_was_tried():
     timings.add(LR, 1000, 100.0)
     assert timings.predict(LR, 1000) == 100.0
     assert by_others < 50
-    assert timings.predict(LR.with_param("C", 30.0), 1000) > 100.0
+    assert timings.predict(LR.with_params((("C", 30.0),)), 1000) > 100.0
     assert timings.predict(LR, 2000) > 200.0

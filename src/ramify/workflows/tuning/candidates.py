@@ -1,4 +1,4 @@
-"""The search space: a system, one parameter of its learner, and the features of texts."""
+"""The search space: the default, and around it systems, parameters of their learners, and features of texts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Any
 
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
-from ramify.systems import SYSTEMS, find_system
+from ramify.features import FeatureUnion
+from ramify.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
+from ramify.workflows.training import new_vectorizer
 
 COSTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 SMOOTHINGS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 ROUNDS = (125, 250, 500, 1000, 2000)
 
 Settings = tuple[tuple[str, Any], ...]  # names and values, in the order in which they were set
+
+PAIRS: Settings = (("ngram_range", (1, 2)), ("min_df", 2))
+UNION: Settings = (("characters", "3-4"), *PAIRS)  # words and n-grams of characters side by side
+SQUARED: Settings = (("loss", "squared_hinge"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,7 @@ class Prior:
 
     cost: training time, relative to a flat SVM with C = 1. merit: expected quality, relative to the best system.
     parameter: the parameter of its learner that matters most, if any; grid: its values, rising; first: where the search starts.
+    params, features: other settings to start from. variants: other parameters to try once.
     """
 
     cost: float
@@ -31,24 +38,28 @@ class Prior:
     parameter: str | None = None
     grid: tuple[float, ...] = ()
     first: float | None = None
+    params: Settings = ()
+    features: Settings = ()
+    variants: tuple[Settings, ...] = ()
 
 
 Priors = Mapping[str, Prior]
 
 
-def _over_C(cost: float, merit: float, first: float = 1.0) -> Prior:
-    return Prior(cost, merit, "C", COSTS, first)
+def _over_C(cost: float, merit: float, first: float = 1.0, **others: Any) -> Prior:
+    return Prior(cost, merit, "C", COSTS, first, **others)
 
 
 # measured on five corpora, rounded: see docs/which-system.md
 TEXT_PRIORS: Priors = {
+    "path-svm": Prior(5, 1.0, variants=((("C", 1.0),), (("C", 10.0),))),  # its learner selects C
     "nb": Prior(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
     "shrinkage-nb": Prior(0.5, 0.7),
     "pachinko-nb": Prior(0.2, 0.1, "alpha", SMOOTHINGS, 0.1),
-    "svm": _over_C(1, 1.0),
-    "lr": _over_C(4, 1.0, first=10.0),
+    "svm": _over_C(1, 0.8, variants=(SQUARED,)),
+    "lr": _over_C(4, 0.9, first=10.0),
     "td-svm": _over_C(0.7, 0.3),
-    "hr-svm": _over_C(4, 0.9),
+    "hr-svm": _over_C(4, 1.0, first=3.0, params=SQUARED, features=UNION),
     "hr-lr": _over_C(10, 0.9, first=10.0),
     "hsvm": _over_C(5, 0.5),
     "ot": _over_C(7, 0.1),
@@ -77,22 +88,33 @@ DENSE_PRIORS: Priors = {
 }
 DEFAULT_PRIOR = Prior(10, 0.1)  # of a system that was not measured yet
 
-# changes of the vectorizer of a system; a later one may build on an earlier one
-PAIRS: Settings = (("ngram_range", (1, 2)),)
+# changes of the features of a system; a later one may build on an earlier one
 CHANGES: tuple[Settings, ...] = (
-    (*PAIRS, ("min_df", 2)),
     PAIRS,
+    PAIRS[:1],
     (("min_df", 2),),
     (("stop_words", "english"),),
     (("stemmer", "english"),),
     (("ngram_range", (1, 3)), ("min_df", 2)),
 )
-NEEDED: dict[Settings, Settings] = {(("ngram_range", (1, 3)), ("min_df", 2)): PAIRS}  # changes that must come first
+NEEDED: dict[Settings, Settings] = {CHANGES[-1]: PAIRS[:1]}  # changes that must come first
+# the same for systems on tf-idf: with n-grams of characters, with other ones, or without any
+CHARACTER_CHANGES: tuple[Settings, ...] = (
+    UNION,
+    (("characters", "3-5"), *PAIRS),
+    (("characters", "2-4"), *PAIRS),
+    (("characters", "none"), *PAIRS),
+)
+CHARACTERS_COST = 1.5  # of n-grams of characters, relative to words
+WEIGHTS = ("0.5", "2")  # of n-grams of characters beside words
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A system with settings that differ from its defaults. params: of the learner. features: of the vectorizer."""
+    """A system with settings that differ from its defaults.
+
+    params: of the learner. features: of the vectorizer of words; "characters": n-grams beside them, as for ``--characters``.
+    """
 
     system: str
     params: Settings = ()
@@ -104,9 +126,9 @@ class Candidate:
         words += [f"{shown.get(name, name)}={_short(value)}" for name, value in self.features]
         return " ".join([self.system, *words])
 
-    def with_param(self, name: str, value: Any) -> Candidate:
-        """The same with another value of a parameter."""
-        return replace(self, params=tuple((dict(self.params) | {name: value}).items()))
+    def with_params(self, change: Settings) -> Candidate:
+        """The same with other values of parameters."""
+        return replace(self, params=tuple((dict(self.params) | dict(change)).items()))
 
     def with_features(self, change: Settings) -> Candidate:
         """The same with other features."""
@@ -118,14 +140,16 @@ class Candidate:
 
     def vectorizer(self) -> Any:
         """A new vectorizer for texts."""
-        return find_system(self.system).vectorizer().set_params(**dict(self.features))
+        words = dict(self.features)
+        return new_vectorizer(find_system(self.system), words, words.pop("characters", None))
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """What the user has set, so that it is not tuned.
 
-    params: of the learner. features: of the vectorizer. rule: the decision rule. priors: what is known of systems.
+    params: of the learner. features: as of a candidate. rule: the decision rule. priors: what is known of systems.
+    has_texts: whether there are features to tune.
     """
 
     system: str | None = None
@@ -133,6 +157,7 @@ class Fixed:
     features: Mapping[str, Any] = field(default_factory=dict)
     rule: DecisionRule | None = None
     priors: Priors = field(default_factory=lambda: TEXT_PRIORS)
+    has_texts: bool = True
 
     def check(self) -> None:
         """Refuse parameters without their system."""
@@ -145,39 +170,57 @@ class Fixed:
         """What is known of a system."""
         return self.priors.get(system, DEFAULT_PRIOR)
 
-    def starts(self) -> list[Candidate]:
-        """The first candidate of every system, the best expected quality for its time first; ties in the order of the list."""
-        names = SYSTEMS if self.system is None else (self.system,)
+    @property
+    def default(self) -> Candidate:
+        """What is trained without tuning."""
         hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in self.features.items()}
-        found = []
+        return Candidate(self.system or DEFAULT_SYSTEM, tuple(self.params.items()), tuple(sorted(hashable.items())))
+
+    def starts(self) -> list[Candidate]:
+        """The default, then the first candidate of every system, the best expected quality for its time first."""
+        names = SYSTEMS if self.system is None else (self.system,)
+        found = [self.default]
         for name in sorted(names, key=lambda name: -self.prior(name).merit / self.prior(name).cost):
             known = self.prior(name)
             first = {} if known.parameter is None else {known.parameter: known.first}
-            found.append(Candidate(name, tuple((first | dict(self.params)).items()), tuple(sorted(hashable.items()))))
-        return found
+            start = replace(self.default, system=name, params=tuple((dict(known.params) | first | dict(self.params)).items()))
+            found.append(start.with_features(self._allowed(known.features)))
+        return list(dict.fromkeys(found))
 
     def steps(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The same with the parameter of its learner one step up, and one down."""
-        known = self.prior(candidate.system)
-        if known.parameter is None or known.parameter in self.params:
-            return
-        place = known.grid.index(dict(candidate.params)[known.parameter])
-        for there in (place + 1, place - 1):
-            if 0 <= there < len(known.grid):
-                yield candidate.with_param(known.parameter, known.grid[there])
+        """The same with the parameter of its learner one step up, and one down, and with variants of other parameters."""
+        known, has = self.prior(candidate.system), dict(candidate.params)
+        if known.parameter in has and known.parameter not in self.params:
+            place = known.grid.index(has[known.parameter])
+            for there in (place + 1, place - 1):
+                if 0 <= there < len(known.grid):
+                    yield candidate.with_params(((known.parameter, known.grid[there]),))
+        for change in known.variants:
+            if not {name for name, _ in change} & {*has, *self.params}:
+                yield candidate.with_params(change)
 
     def changes(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with one allowed change of its features."""
-        has, fixed = dict(candidate.features), set(self.features)
+        has, vectorizer = dict(candidate.features), find_system(candidate.system).vectorizer()
+        lengths, changes = has.get("characters", "none"), list(CHANGES)
+        if getattr(vectorizer, "weighting", "tf-idf") == "tf-idf":
+            changes += [each for each in CHARACTER_CHANGES if each[0][1] != "none" or isinstance(vectorizer, FeatureUnion)]
+            weights = WEIGHTS if lengths != "none" and ":" not in lengths else ()
+            changes += [(("characters", f"{lengths}:{weight}"),) for weight in weights]
+        for change in changes:
+            allowed = self._allowed(change)
+            is_ready = set(NEEDED.get(change, ())) <= {*has.items(), *set(change) - set(allowed)}
+            if change[0] in allowed and is_ready and any(has.get(name) != value for name, value in allowed):
+                yield candidate.with_features(allowed)
+
+    def _allowed(self, change: Settings) -> Settings:
+        """What of a change of features the user has not set, and the documents and packages allow."""
+        fixed = set(self.features)
         if "hashing" in fixed:
             fixed.add("min_df")
         if importlib.util.find_spec("snowballstemmer") is None:
             fixed.add("stemmer")
-        for change in CHANGES:
-            allowed = tuple((name, value) for name, value in change if name not in fixed)
-            is_ready = set(NEEDED.get(change, ())) <= {*has.items(), *set(change) - set(allowed)}
-            if change[0] in allowed and is_ready and any(has.get(name) != value for name, value in allowed):
-                yield candidate.with_features(allowed)
+        return tuple((name, value) for name, value in change if self.has_texts and name not in fixed)
 
 
 def relative_cost(candidate: Candidate, priors: Priors = TEXT_PRIORS) -> float:
@@ -186,6 +229,8 @@ def relative_cost(candidate: Candidate, priors: Priors = TEXT_PRIORS) -> float:
     longest = int(features.get("ngram_range", (1, 1))[1])
     # most n-grams occur once
     ngrams = 1.0 if longest == 1 else 0.75 * longest if features.get("min_df", 1) != 1 else 1.25 * longest
+    if features.get("characters", "none") != "none":
+        ngrams += CHARACTERS_COST
     if known.parameter is None or known.first is None:
         return float(known.cost * ngrams)
     value = float(dict(candidate.params).get(known.parameter, known.first))

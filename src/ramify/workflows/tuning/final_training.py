@@ -13,6 +13,7 @@ from ramify.classifier.fitting import FEWEST_HELD_OUT, MOST_NODES, RULE_FOLDS, f
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.formatting import duration
+from ramify.learners.linear.recursive import OneVsRest
 from ramify.parallel import OutOfTime, deadline_at
 from ramify.workflows.training import TrainResult, TrainTestSplit, train_on_all, train_on_part
 from ramify.workflows.tuning.evaluator import TimeBudget, Timings
@@ -22,7 +23,8 @@ CAUTION = 1.5  # factor on the expected time of a training
 SAFETY = 2.0  # factor on the expected time of the quickest mode, which is reserved
 QUICK = 0.4  # fraction of the time of the winner that a substitute may take
 ACCURATE_FACTOR = 3.0  # time of a training to the default tolerance, relative to a loose one
-CALIBRATION_TIME = 0.25  # fraction of the time that may be reserved for calibration
+CALIBRATION_TIME = 0.5  # fraction of the time that may be reserved for calibration
+CROSS_FIT_TIME = 0.5  # of out-of-fold scores of independent classes, relative to their training
 EVALUATED_PER_SECOND = 1e6  # probabilities
 CALIBRATED_PER_SECOND = 1e6
 OVERHEAD = 2.0  # seconds for everything else, such as resamples
@@ -36,7 +38,7 @@ class TrainingMode(NamedTuple):
 
 
 QUICKEST = TrainingMode(False, False)
-MODES = (TrainingMode(True, True), TrainingMode(False, True), TrainingMode(True, False), QUICKEST)  # best first
+MODES = (TrainingMode(True, True), TrainingMode(False, True), QUICKEST)  # best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +116,21 @@ class FinalTraining:
 
     def _training(self, trial: Trial, mode: TrainingMode, n_documents: int) -> float:
         learner, n_nodes = trial.candidate.learner(), len(self.parts.taxonomy)
-        once, extra = self.timings.predict(trial.candidate, n_documents), 0.0
+        once, fits_rule = self.timings.predict(trial.candidate, n_documents), needs_fitting(trial.rule)
         if mode.accurate and _has_tolerance(learner):
             once *= ACCURATE_FACTOR
-        if needs_fitting(trial.rule) and learner.calibration is None:
-            extra += RULE_FOLDS * (1 - 1 / RULE_FOLDS)
         is_calibrated = mode.calibrated and n_documents >= FEWEST_HELD_OUT and n_nodes <= MOST_NODES
         folds = few_folds(n_documents, n_nodes) if is_calibrated else []
-        return once * (1 + (extra + len(folds))) + sum(map(len, folds)) * n_nodes / CALIBRATED_PER_SECOND
+        if _has_held_out_scores(learner):
+            extra = CROSS_FIT_TIME if fits_rule or is_calibrated else 0.0
+        else:
+            extra = len(folds) + (RULE_FOLDS - 1 if fits_rule else 0.0)
+        return once * (1 + extra) + sum(map(len, folds)) * n_nodes / CALIBRATED_PER_SECOND
+
+
+def _has_held_out_scores(learner: Any) -> bool:
+    """Whether training gives out-of-fold scores, so that rules and calibrations need no further one."""
+    return learner.calibration is not None or (isinstance(learner, OneVsRest) and not learner.shrinks_to_parents)
 
 
 def _has_tolerance(learner: Any) -> bool:

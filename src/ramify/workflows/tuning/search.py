@@ -1,7 +1,8 @@
 """The search: which candidate to try next, the final round of the best ones, and an end in time.
 
-Every system is tried once, then steps around the best candidates of the systems that are close to the best. The order is
-that of the expected gain for the cost. Both are known before anything is measured, or come from scores, so the same scores
+The default, which would be trained without tuning, is tried first, and takes part in the final round. Then every system is
+tried once, and steps around the best candidates of the systems that are close to the best. The order is that of the expected
+gain for the cost. Both are known before anything is measured, or come from scores, so the same scores
 always give the same order, however fast the computer is.
 """
 
@@ -24,7 +25,7 @@ MIN_GAIN = 0.05  # relative to the best system; systems below are not searched f
 STEP, CHANGE = 0.6, 0.5  # expected gain of another parameter value, and of other features; of a new system: 1
 
 
-def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[Candidate], has_texts: bool) -> list[Candidate]:
+def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[Candidate]) -> list[Candidate]:
     """Candidates without a trial or `closed`, the one to try next first. scores: of those with a trial, higher is better."""
     gains: dict[Candidate, float] = {start: fixed.prior(start.system).merit for start in fixed.starts()}
     highest = max(scores.values(), default=0.0)
@@ -36,10 +37,10 @@ def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[
         if closeness >= MIN_GAIN:
             for other in fixed.steps(best):
                 gains.setdefault(other, STEP * worth)
-            for other in fixed.changes(best) if has_texts else ():
+            for other in fixed.changes(best) if fixed.has_texts else ():
                 gains.setdefault(other, CHANGE * worth)
     left = [candidate for candidate in gains if candidate not in scores and candidate not in closed]
-    return sorted(left, key=lambda candidate: -gains[candidate] / relative_cost(candidate, fixed.priors))
+    return sorted(left, key=lambda each: (each != fixed.default, -gains[each] / relative_cost(each, fixed.priors)))
 
 
 # ---- final round: the best candidates on all folds and all documents, as far as there is time ---------------------------
@@ -49,19 +50,24 @@ MAX_FINALISTS, MAX_OF_SYSTEM = 4, 2
 Announce = Callable[[Candidate, int], None]  # reports which candidate runs on which fold
 
 
-def select_finalists(ranked: Sequence[Trial]) -> list[Trial]:
-    """The best trials, but not too many of one system. A trial that is not among them never will be, whatever follows."""
+def select_finalists(ranked: Sequence[Trial], default: Candidate | None = None) -> list[Trial]:
+    """The best trials, but not too many of one system, and the default as the second unless it is the best.
+
+    A trial that is not among them never will be, whatever follows.
+    """
     chosen: list[Trial] = []
     for trial in ranked:
         if sum(other.candidate.system == trial.candidate.system for other in chosen) < MAX_OF_SYSTEM:
             chosen.append(trial)
-    return chosen[:MAX_FINALISTS]
+    chosen = chosen[:MAX_FINALISTS]
+    own = [trial for trial in ranked[1:] if trial.candidate == default]
+    return [*chosen[:1], *own, *(trial for trial in chosen[1:] if trial.candidate != default)]
 
 
 def final_round(evaluator: Evaluator, entered: Sequence[Trial], reserve: float, announce: Announce) -> list[Trial]:
     """The finalists on the same folds, best first.
 
-    entered: those that take part, best first. reserve: seconds that must be left. All finalists run on a fold before any
+    entered: those that take part, the most important first. reserve: seconds that must be left. All finalists run on a fold before any
     runs on the next; folds that are not done in time do not count.
     """
     # those that can run on one more fold; at least two, or there is nothing to compare
@@ -109,7 +115,7 @@ TRAINING_DOCUMENTS = 10_000  # of a trial, unless that takes very long
 TRIAL_TIME = 0.04  # fraction of the time that a trial of a flat SVM may take to train on more documents
 FOLDS_TIME = 0.08  # fraction of the time that a trial of a flat SVM may take to run on more than one fold
 ALMOST_ALL = 0.7  # fraction of the documents from which on all are used
-LONGEST_TRIAL = 0.25  # fraction of the time left
+LONGEST_TRIAL, LONGEST_DEFAULT = 0.25, 0.5  # fraction of the time left, and the same for the default
 FINAL_ROUND_TIME = 0.25  # fraction of the time that is reserved for the final round at most
 TYPICAL_COST = 2.0  # of systems that the time of trials is estimated by; a flat SVM on words is 1
 
@@ -142,17 +148,19 @@ class Search:
             trial = self.evaluator.evaluate(candidate, range(self.n_folds), self.fraction, latest)
             if trial is not None:
                 self.trials[candidate] = trial
-                finalists = {each.candidate for each in select_finalists(self.ranked())}
+                finalists = {each.candidate for each in self._entered()}
                 for each in (each for each in self.trials.values() if each.candidate not in finalists):
                     # values for fitting rules are no longer needed
                     each.results = {number: replace(result, values={}) for number, result in each.results.items()}
         self.trials = self.trials or self.pilots  # better than nothing
-        entered = select_finalists(self.ranked())
-        self.finalists = final_round(self.evaluator, entered, self._reserved(), partial(self._tell, whole))
+        self.finalists = final_round(self.evaluator, self._entered(), self._reserved(), partial(self._tell, whole))
 
     def ranked(self) -> list[Trial]:
         """Trials, the best first; of ties the one that was tried first, which had the higher expected gain."""
         return sorted(self.trials.values(), key=lambda trial: -trial.score)
+
+    def _entered(self) -> list[Trial]:
+        return select_finalists(self.ranked(), self.fixed.default)
 
     def untried(self) -> list[tuple[Candidate, float]]:
         """Candidates without a complete trial, in the order of the search, and their expected seconds."""
@@ -206,17 +214,21 @@ class Search:
     def _next(self) -> Candidate | None:
         """The first of the proposals that can be tried in time."""
         evaluator, left, numbers = self.evaluator, self.evaluator.budget.left, range(self.n_folds)
-        entered, seconds = select_finalists(self.ranked()), 0.0
-        if len(entered) == MAX_FINALISTS:  # then the final round needs time
+        entered, seconds = self._entered(), 0.0
+        if len(entered) >= MAX_FINALISTS:  # then the final round needs time
             seconds = sum(evaluator.predict(trial.candidate, _missing(evaluator, trial), 1.0) for trial in entered)
         needed = min(seconds, FINAL_ROUND_TIME * evaluator.budget.seconds) + self._reserved()
-        room = min(LONGEST_TRIAL * left, left - needed)
-        return next((each for each in self._proposals() if evaluator.predict(each, numbers, self.fraction) <= room), None)
+
+        def fits(candidate: Candidate) -> bool:
+            longest = LONGEST_DEFAULT if candidate == self.fixed.default else LONGEST_TRIAL
+            return evaluator.predict(candidate, numbers, self.fraction) <= min(longest * left, left - needed)
+
+        return next(filter(fits, self._proposals()), None)
 
     def _proposals(self) -> list[Candidate]:
         scores = {candidate: trial.score for candidate, trial in self.trials.items()}
         closed = {*self.evaluator.refused, *self.evaluator.slow}
-        return propose(self.fixed, scores, closed, not self.evaluator.folds.corpus.has_vectors)
+        return propose(self.fixed, scores, closed)
 
     def _reserved(self) -> float:
         """Seconds for the final training of the best so far."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -109,7 +109,8 @@ class Trial:
     """One candidate on some folds.
 
     fraction: of the training documents. rules: those to choose from. seconds: of all folds.
-    scores: of each rule on all these folds, higher is better; place: of the best rule. predictions: of that rule.
+    scores: of each rule on all these folds, higher is better; place: of the best rule. predictions: of that rule;
+    own_predictions: of the first rule, which is the system's own.
     """
 
     candidate: Candidate
@@ -120,6 +121,7 @@ class Trial:
     scores: list[float] = field(default_factory=list)
     place: int = 0
     predictions: csr_array | None = None
+    own_predictions: csr_array | None = None
 
     @property
     def score(self) -> float:
@@ -130,6 +132,10 @@ class Trial:
     def rule(self) -> DecisionRule:
         """The best rule; of ties the first."""
         return self.rules[self.place]
+
+    def with_own_rule(self) -> Trial:
+        """The same with the first rule, unless that could not be fitted."""
+        return self if self.own_predictions is None else replace(self, place=0, predictions=self.own_predictions)
 
     def score_rules(self, folds: TuningFolds, by: str) -> None:
         """Score all rules on the folds so far, and find the best."""
@@ -146,7 +152,7 @@ class Trial:
                 given.append(None)
         self.scores = [-np.inf if predictions is None else measure(truth, predictions, folds, by) for predictions in given]
         self.place = int(np.argmax(self.scores))
-        self.predictions = given[self.place]
+        self.predictions, self.own_predictions = given[self.place], given[0]
 
     def by_fold(self, folds: TuningFolds, by: str) -> list[float]:
         """The score of the best rule on each fold."""
@@ -177,11 +183,11 @@ MANY = 2_000  # documents; with more of them fewer resamples are drawn
 
 @dataclass(frozen=True, slots=True)
 class WinProbability:
-    """Whether the best candidate would also be the best on other documents of the same kind, by bootstrap resamples.
+    """Whether a candidate would also be the best of some on other documents of the same kind, by paired bootstrap resamples.
 
-    probability: fraction of resamples in which it has the highest score of all finalists. standard_error: of its score.
-    lead: difference to the next finalist; low, high: its 95% interval. documents: number of test documents.
-    Without another finalist, the probability is 1 and there is no lead.
+    probability: fraction of resamples in which it has the highest score of all. standard_error: of its score.
+    lead: difference to the second; low, high: its 95% interval. documents: number of test documents.
+    Without another one, the probability is 1 and there is no lead.
     """
 
     probability: float

@@ -52,6 +52,7 @@ def tune(
     """Select a classifier by cross-validation, train it, and test it on documents that were not used for the selection.
 
     classifier: has the taxonomy, the separator of paths and the threads; everything else is tuned, except for what is `fixed`.
+    What is trained without tuning is the default; it is kept unless another candidate is clearly ahead of it.
     test, holdout, seed, refit, more: as for ``ramify.workflows.train_classifier``. by: the measure to maximize. seconds:
     for everything, counted from `started`, a time of the clock (default: now). The same documents and seed give the same
     trials in the same order; the time only limits how many of them there are.
@@ -72,7 +73,7 @@ def tune(
     parts = split_train_test(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
     vectors = parts.train.documents if parts.train.has_vectors else None
     is_dense = vectors is not None and vectors.nnz > DENSE * vectors.shape[0] * vectors.shape[1]
-    fixed = replace(fixed, priors=DENSE_PRIORS if is_dense else TEXT_PRIORS)
+    fixed = replace(fixed, priors=DENSE_PRIORS if is_dense else TEXT_PRIORS, has_texts=vectors is None)
     budget, timings = TimeBudget(seconds - OVERHEAD - OVERHEAD_FRACTION * seconds, started, clock), Timings(fixed.priors)
     final_training = FinalTraining(parts, refit, budget, timings, fixed.rule)
     is_multi_label = multi_label_fraction(parts.taxonomy.encode(parts.train.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
@@ -81,11 +82,12 @@ def tune(
         evaluator = Evaluator(folds, by, is_multi_label, fixed.rule, budget, run_fold, timings)
         search = Search(evaluator, fixed, final_training.reserve)
         search.run(whole)
-        tuning = make_result(search, seed, seconds)
+        winner, tuning = make_result(search, seed, seconds)
         whole.describe(f"training {tuning.candidate}")
-        best, trained = final_training.run(search.finalists[0], search.ranked())
+        best, trained = final_training.run(winner, search.ranked())
     if best.candidate != tuning.candidate:  # there was no time to train the winner
         replaced = str(tuning.candidate)
         tuning = replace(tuning, candidate=best.candidate, rule=best.rule, is_own_rule=best.place == 0, replaced=replaced)
+    tuning = replace(tuning, lacks_calibration=classifier.calibrate and not trained.classifier.calibrate)
     trained.classifier.figures_["tuning"] = tuning.as_dict()
     return Tuned(trained, tuning)
