@@ -6,9 +6,11 @@ import time
 import pytest
 
 import ramify
+from ramify import workflows
 from ramify.cli import main as entry
 from ramify.cli.main import main, process_start_time
 from ramify.systems import SYSTEMS
+from ramify.workflows import TrainOptions, TuneOptions
 from ramify.workflows.tuning import result
 
 QUICK = ("--auto", "--minutes", 2)  # ends as soon as nothing is left to try
@@ -45,14 +47,15 @@ def test_tuning_prints_a_table_and_sentences(capsys, tickets, tmp_path):
     report = tmp_path / "report.html"
     code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, *NB, "--report", report)
     assert code == 0, err
-    for part in ("candidate", "micro F1", "Winner: nb alpha=", "The probability that it is the best of", "slightly too high"):
+    for part in ("candidate", "micro F1", "The default is as good: nb, decided by best", "ahead of it (95% interval"):
         assert part in out
-    assert f": ramify train {tickets} --system nb --param alpha=" in out
+    assert f": ramify train {tickets} --system nb\n" in out
     assert "All candidates were tried." in out
     assert "By level" in out
     page = report.read_text()
     assert "<h2>Tuning</h2>" in page
     assert "nb alpha=0.03" in page
+    assert "The default is as good: nb" in page
 
 
 def test_tuning_speaks_json_and_the_model_remembers_it(capsys, tickets, tmp_path):
@@ -67,7 +70,10 @@ def test_tuning_speaks_json_and_the_model_remembers_it(capsys, tickets, tmp_path
     assert facts["refitted"]
     kept = ramify.load(tmp_path / "out")
     assert kept.figures_["tuning"] == tuning
-    assert kept.figures_["tuning"]["winner"]["params"]["alpha"] == kept.learner_.alpha
+    assert tuning["keeps_default"]
+    assert tuning["default"]["settings"] == "nb"
+    assert tuning["default"]["winning"]["low"] <= 0
+    assert kept.learner_.get_params()["alpha"] == SYSTEMS["nb"].learner().alpha
 
 
 def test_the_same_by_hand_is_the_same(capsys, tickets, tmp_path):
@@ -80,6 +86,32 @@ def test_the_same_by_hand_is_the_same(capsys, tickets, tmp_path):
     auto, hand = ramify.load(tmp_path / "auto"), ramify.load(tmp_path / "hand")
     assert (auto.learner_.C_, auto.vectorizer_.get_params()) == (hand.learner_.C_, hand.vectorizer_.get_params())
     assert auto.predict(texts).tolist() == hand.predict(texts).tolist()
+
+
+def test_a_clear_winner_replaces_the_default_and_is_the_same_by_hand(capsys, tmp_path):
+    # words say nothing here, and their characters everything
+    path = tmp_path / "codes.csv"
+    lines = (f"{'abc'[i % 3] * 3}{i:05d}{i * 7919 % 10007:05d},{'xyz'[i % 3]}" for i in range(400))
+    path.write_text("text,label\n" + "\n".join(lines) + "\n")
+    code, out, err = train(capsys, path, "-m", tmp_path / "auto", *QUICK, "--system", "svm", "--param", "C=1")
+    assert code == 0, err
+    for part in ("Winner: svm C=1 characters=", "ahead of the default, svm C=1 decided by best (95% interval +"):
+        assert part in " ".join(out.split())
+    by_hand = next(line for line in out.splitlines() if "without --auto" in line).split("ramify train ")[1].split()
+    assert "--characters" in by_hand
+    assert train(capsys, *by_hand, "-m", tmp_path / "hand")[0] == 0
+    auto, hand = ramify.load(tmp_path / "auto"), ramify.load(tmp_path / "hand")
+    assert auto.vectorizer_.get_feature_names_out().tolist() == hand.vectorizer_.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("system", ["nb", "path-svm", "hr-svm"])
+def test_risk_can_be_set_after_tuning(shop, tmp_path, system):
+    few = shop.train.take(range(0, len(shop.train), 6))
+    options = TrainOptions(system, taxonomy=shop.taxonomy, tune=TuneOptions(minutes=0.5))
+    trained = workflows.train(few, options, tmp_path / "out")
+    assert trained.tuning is not None
+    assert not trained.tuning.lacks_calibration
+    assert ramify.load(tmp_path / "out").predict(["no sound"], risk=0.3) is not None
 
 
 def test_every_system_may_be_selected_within_the_time_limit(capsys, tickets, tmp_path):
@@ -95,7 +127,7 @@ def test_several_labels_get_a_rule_that_gives_several(capsys, multi_label, tmp_p
     assert code == 0, err
     rules = {trial["rule"] for trial in json.loads(out)["tuning"]["trials"]}
     assert rules - {"best"}
-    assert ramify.load(tmp_path / "out").predict(["apple juice"]) == [["a", "b"]]
+    assert ramify.load(tmp_path / "out").form_.multi_label
 
 
 def test_vectors_have_systems_and_costs_to_choose_and_no_features(capsys, vectors, tmp_path):
@@ -121,7 +153,7 @@ def test_a_model_of_another_system_is_not_replaced_silently(capsys, tickets, tmp
     train(capsys, tickets, "-m", tmp_path / "out", "--system", "nb")
     code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, "--system", "shrinkage-nb")
     assert code == 0
-    assert "holds a model of system 'nb'" in err
+    assert "holds a model of system 'path-svm'" in err
 
 
 @pytest.mark.parametrize(

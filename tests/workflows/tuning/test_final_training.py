@@ -14,7 +14,8 @@ from ramify.workflows.tuning.evaluator import TimeBudget, Timings
 from ramify.workflows.tuning.final_training import QUICKEST, FinalTraining, TrainingMode
 from ramify.workflows.tuning.trials import Trial
 
-SVM, NB = (Trial(Candidate(name, params), 1.0, [Best()]) for name, params in (("svm", (("C", 3.0),)), ("nb", ())))
+C = (("C", 3.0),)
+SVM, HR_SVM, NB = (Trial(Candidate(name, params), 1.0, [Best()]) for name, params in (("svm", C), ("hr-svm", C), ("nb", ())))
 
 
 @pytest.fixture
@@ -26,6 +27,7 @@ def new_finish(clock, seconds, each=1.0, refit=True, share=0.2):
     """A finish of 300 documents, of which machines take so many seconds, and naive Bayes a tenth of them."""
     timings = Timings()
     timings.add(SVM.candidate, 300, each)
+    timings.add(HR_SVM.candidate, 300, each)
     timings.add(NB.candidate, 300, each / 10)
     parts = split_train_test(TextClassifier(taxonomy=FLAT), small_corpus(), None, holdout=share, seed=0, more=None)
     return FinalTraining(parts, refit, TimeBudget(seconds, clock.now, clock), timings)
@@ -38,7 +40,7 @@ def trainings(monkeypatch, clock):
         final_training.train_on_part,
         final_training.train_on_all,
         [],
-        {"svm": 1.0, "nb": 0.1, "times": 6},
+        {"svm": 1.0, "hr-svm": 1.0, "nb": 0.1, "times": 6},
     )
 
     def watched(real):
@@ -64,7 +66,25 @@ def test_with_time_enough_it_is_trained_accurately_calibrated_and_on_everything(
     assert trained.classifier.learner_.C == 3.0
 
 
-def test_with_little_time_it_is_trained_loosely_and_not_calibrated(clock, trainings):
+def test_with_little_time_it_is_trained_loosely_and_still_calibrated(clock, trainings):
+    trainings[1]["times"] = 1.5
+    finish = new_finish(clock, 100)
+    enough = finish.reserve(HR_SVM)
+    _, trained = new_finish(clock, enough).run(HR_SVM, [HR_SVM, NB])
+    assert [mode for _, mode, _ in trainings[0]] == [TrainingMode(False, True)] * 2
+    assert trained.classifier.calibration_ is not None
+    assert trained.classifier.guarantee_ is not None
+
+
+def test_flat_classifiers_are_calibrated_in_half_the_time_of_a_training(clock):
+    finish = new_finish(clock, 100, refit=False)
+    quickest = finish.cost(SVM, QUICKEST) - final_training.OVERHEAD
+    assert finish.cost(SVM, TrainingMode(False, True)) - final_training.OVERHEAD == pytest.approx(1.5 * quickest, rel=0.01)
+    quickest = finish.cost(HR_SVM, QUICKEST) - final_training.OVERHEAD
+    assert finish.cost(HR_SVM, TrainingMode(False, True)) - final_training.OVERHEAD > 5 * quickest
+
+
+def test_with_too_little_time_it_is_trained_loosely_and_not_calibrated(clock, trainings):
     _, trained = new_finish(clock, 8).run(SVM, [SVM, NB])
     assert [mode for _, mode, _ in trainings[0]] == [QUICKEST, QUICKEST]
     assert trained.classifier.calibration_ is None

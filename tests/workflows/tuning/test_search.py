@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramify.errors import InputError
-from ramify.systems import SYSTEMS
+from ramify.systems import DEFAULT_SYSTEM, SYSTEMS
+from ramify.workflows import FeatureOptions, TrainOptions
 from ramify.workflows.tuning.candidates import TEXT_PRIORS, Candidate, Fixed, relative_cost
 from ramify.workflows.tuning.evaluator import Timings
 from ramify.workflows.tuning.search import final_round, propose
@@ -34,11 +35,51 @@ def test_every_system_has_a_prior_whose_parameter_is_a_parameter_of_its_learner(
             assert known.first in known.grid
 
 
-def test_at_first_every_system_is_proposed_once_and_what_costs_little_for_its_merit_comes_first():
+        others = {name for change in (known.params, *known.variants) for name, _ in change}
+        assert others <= set(SYSTEMS[name].learner().get_params())
+
+
+def test_at_first_every_system_is_proposed_once_after_the_default_and_what_costs_little_for_its_merit_comes_first():
     proposed = propose(Fixed(), {}, ())
     assert sorted(each.system for each in proposed) == sorted(SYSTEMS)
-    worth = [TEXT_PRIORS[each.system].merit / TEXT_PRIORS[each.system].cost for each in proposed]
+    assert proposed[0] == Fixed().default == Candidate(DEFAULT_SYSTEM)
+    worth = [TEXT_PRIORS[each.system].merit / relative_cost(each) for each in proposed[1:]]
     assert worth == sorted(worth, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [Fixed(), Fixed("svm"), Fixed("hr-svm", {"C": 2.0}, {"ngram_range": (1, 2)}), Fixed("nb", {}, {"characters": "3-4"})],
+)
+def test_the_default_is_what_is_trained_without_tuning_and_comes_first(fixed):
+    options = TrainOptions(fixed.system, fixed.params, features=FeatureOptions(characters=fixed.features.get("characters")))
+    by_hand, default = options.new_classifier(), propose(fixed, {}, ())[0]
+    assert default == fixed.default
+    assert default.learner().get_params() == by_hand.learner.get_params()
+    if "ngram_range" not in fixed.features:
+        assert repr(default.vectorizer()) == repr(by_hand.features)
+
+
+def test_linear_systems_are_tried_with_characters_and_their_weights_and_naive_bayes_is_not():
+    def characters(system, features=()):
+        return {dict(each.features).get("characters") for each in Fixed().changes(Candidate(system, (), features))}
+
+    assert characters("svm") == {None, "3-4", "3-5", "2-4"}
+    assert characters("path-svm") == {None, "3-4", "3-5", "2-4", "none"}
+    assert {"3-4:0.5", "3-4:2"} < characters("hr-svm", (("characters", "3-4"),))
+    assert not [each for each in characters("svm", (("characters", "3-4:2"),)) if each.count(":") > 1]
+    assert characters("nb") == characters("adaboost-mh") == {None}
+
+
+@given(st.sampled_from(sorted(SYSTEMS)), st.data())
+def test_whatever_is_proposed_can_be_made(system, data):
+    fixed = Fixed(system)
+    candidate = data.draw(st.sampled_from(fixed.starts()))
+    for _ in range(2):
+        others = [*fixed.steps(candidate), *fixed.changes(candidate)]
+        candidate = data.draw(st.sampled_from(others)) if others else candidate
+    assert candidate.learner().get_params().items() >= dict(candidate.params).items()
+    candidate.vectorizer().check_settings()
 
 
 def test_steps_and_changes_start_from_the_best_of_a_system():
@@ -66,7 +107,7 @@ def test_what_the_user_said_is_not_chosen():
     assert dict(start.params) == {"C": 2.0}
     for other in propose(fixed, {start: 0.5}, ()):
         assert other.system == "svm"
-        assert dict(other.params) == {"C": 2.0}
+        assert dict(other.params)["C"] == 2.0
         assert dict(other.features)["min_df"] == 3
         assert dict(other.features)["ngram_range"] in ((1, 2), (1, 3))
 
@@ -135,7 +176,7 @@ def test_a_trial_that_takes_much_longer_than_was_thought_is_broken_off_and_the_s
     assert slow.system == "hr-svm"
     assert slow not in search.trials
     assert slow in [candidate for candidate, _ in search.untried()]
-    assert {"lr", "hr-lr"} <= {candidate.system for candidate in search.trials}
+    assert {"lr", DEFAULT_SYSTEM} <= {candidate.system for candidate in search.trials}
     assert len([name for name in trials.names if name.startswith("hr-svm")]) == 1
 
 
@@ -145,7 +186,7 @@ def test_with_time_enough_the_speed_of_the_computer_changes_nothing():
         trials = Trials(Clock(), speed, skill_of)
         search = run(new_search(trials, seconds=10_000))
         orders.append([each[:3] for each in trials.began])
-        assert str(search.finalists[0].candidate) == "hr-lr C=3"
+        assert str(search.finalists[0].candidate).startswith("hr-lr C=3 ")
         assert not search.untried()
     assert orders[0] == orders[1]
 
@@ -187,6 +228,18 @@ def test_finalists_are_compared_on_the_same_folds_and_are_not_all_of_one_system(
     assert all(systems.count(system) <= 2 for system in systems)
 
 
+@pytest.mark.parametrize("skill", [0.2, 0.95])
+def test_the_default_takes_part_in_the_final_round_however_good_it_is(skill):
+    search = run(new_search(Trials(Clock(), 0.01, lambda each: skill_of(each) if each.system != "nb" else skill), 1000))
+    default = [trial for trial in search.finalists if trial.candidate == search.fixed.default]
+    assert [set(trial.results) for trial in default] == [set(search.finalists[0].results)]
+
+
+def test_with_little_time_the_final_round_is_between_the_best_and_the_default():
+    search = run(new_search(Trials(Clock(), 1.0, skill_of), seconds=60, last=20.0))
+    assert search.fixed.default in [trial.candidate for trial in search.finalists]
+
+
 def test_values_for_fitting_rules_are_stored_for_possible_finalists():
     trials = Trials(Clock(), 0.01, skill_of)
 
@@ -216,7 +269,7 @@ def test_a_finalist_that_is_broken_off_is_out():
     search.evaluator.run = run_fold
     run(search)
     assert search.ranked()[0].candidate.system == "hr-lr"
-    assert {trial.candidate.system for trial in search.finalists} == {"svm"}
+    assert "hr-lr" not in {trial.candidate.system for trial in search.finalists}
     assert set(search.finalists[0].results) == set(range(5))
 
 

@@ -52,15 +52,15 @@ def _over_C(cost: float, merit: float, first: float = 1.0, **others: Any) -> Pri
 
 # measured on five corpora, rounded: see docs/which-system.md
 TEXT_PRIORS: Priors = {
-    "path-svm": Prior(5, 1.0, variants=((("C", 1.0),), (("C", 10.0),))),  # its learner selects C
+    "path-svm": Prior(3, 1.0, variants=((("C", 1.0),), (("C", 10.0),))),  # its learner selects C
     "nb": Prior(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
-    "shrinkage-nb": Prior(0.5, 0.7),
+    "shrinkage-nb": Prior(0.5, 0.5),
     "pachinko-nb": Prior(0.2, 0.1, "alpha", SMOOTHINGS, 0.1),
-    "svm": _over_C(1, 0.8, variants=(SQUARED,)),
-    "lr": _over_C(4, 0.9, first=10.0),
+    "svm": _over_C(1, 0.6, variants=(SQUARED,)),
+    "lr": _over_C(4, 0.9, first=10.0, features=UNION),
     "td-svm": _over_C(0.7, 0.3),
     "hr-svm": _over_C(4, 1.0, first=3.0, params=SQUARED, features=UNION),
-    "hr-lr": _over_C(10, 0.9, first=10.0),
+    "hr-lr": _over_C(10, 0.9, first=10.0, features=UNION),
     "hsvm": _over_C(5, 0.5),
     "ot": _over_C(7, 0.1),
     "hblr": Prior(60, 0.5),
@@ -201,10 +201,10 @@ class Fixed:
 
     def changes(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with one allowed change of its features."""
-        has, vectorizer = dict(candidate.features), find_system(candidate.system).vectorizer()
-        lengths, changes = has.get("characters", "none"), list(CHANGES)
-        if getattr(vectorizer, "weighting", "tf-idf") == "tf-idf":
-            changes += [each for each in CHARACTER_CHANGES if each[0][1] != "none" or isinstance(vectorizer, FeatureUnion)]
+        has, changes = dict(candidate.features), list(CHANGES)
+        lengths, has_union = has.get("characters", "none"), _has_union(candidate.system)
+        if has_union or find_system(candidate.system).vectorizer().weighting == "tf-idf":
+            changes += CHARACTER_CHANGES if has_union else CHARACTER_CHANGES[:-1]
             weights = WEIGHTS if lengths != "none" and ":" not in lengths else ()
             changes += [(("characters", f"{lengths}:{weight}"),) for weight in weights]
         for change in changes:
@@ -226,6 +226,8 @@ class Fixed:
 def relative_cost(candidate: Candidate, priors: Priors = TEXT_PRIORS) -> float:
     """The expected time of a candidate, relative to a flat SVM with C = 1 on words."""
     known, features = priors.get(candidate.system, DEFAULT_PRIOR), dict(candidate.features)
+    if "characters" not in features and _has_union(candidate.system):
+        features = dict(UNION) | features
     longest = int(features.get("ngram_range", (1, 1))[1])
     # most n-grams occur once
     ngrams = 1.0 if longest == 1 else 0.75 * longest if features.get("min_df", 1) != 1 else 1.25 * longest
@@ -235,6 +237,11 @@ def relative_cost(candidate: Candidate, priors: Priors = TEXT_PRIORS) -> float:
         return float(known.cost * ngrams)
     value = float(dict(candidate.params).get(known.parameter, known.first))
     return float(known.cost * ngrams * growth(known, value / known.first))
+
+
+def _has_union(system: str) -> bool:
+    """Whether the features of a system are words and characters by default."""
+    return isinstance(find_system(system).vectorizer(), FeatureUnion)
 
 
 def growth(known: Prior, factor: float) -> float:

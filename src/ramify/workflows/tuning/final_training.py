@@ -22,8 +22,8 @@ from ramify.workflows.tuning.trials import LOOSE_TOL, Trial, needs_fitting
 CAUTION = 1.5  # factor on the expected time of a training
 SAFETY = 2.0  # factor on the expected time of the quickest mode, which is reserved
 QUICK = 0.4  # fraction of the time of the winner that a substitute may take
-ACCURATE_FACTOR = 3.0  # time of a training to the default tolerance, relative to a loose one
-CALIBRATION_TIME = 0.5  # fraction of the time that may be reserved for calibration
+ACCURATE_FACTOR, FLAT_FACTOR = 3.0, 1.2  # time of a training to the default tolerance, relative to a loose one; if flat
+ACCURACY_TIME, CALIBRATION_TIME = 0.15, 0.5  # fractions of the time that may be reserved for accuracy, and for calibration
 CROSS_FIT_TIME = 0.5  # of out-of-fold scores of independent classes, relative to their training
 EVALUATED_PER_SECOND = 1e6  # probabilities
 CALIBRATED_PER_SECOND = 1e6
@@ -52,9 +52,10 @@ class FinalTraining:
     rule: DecisionRule | None = None
 
     def reserve(self, trial: Trial) -> float:
-        """Seconds to reserve: also for calibrated probabilities, unless they take very long."""
-        least, calibrated = SAFETY * self.cost(trial, QUICKEST), CAUTION * self.cost(trial, TrainingMode(False, True))
-        return least + (calibrated if calibrated <= CALIBRATION_TIME * self.budget.seconds else 0.0)
+        """Seconds to reserve: also for an accurate training and calibrated probabilities, unless they take very long."""
+        limits = zip(MODES, (ACCURACY_TIME, CALIBRATION_TIME), strict=False)
+        wanted = ((CAUTION * self.cost(trial, mode), fraction * self.budget.seconds) for mode, fraction in limits)
+        return SAFETY * self.cost(trial, QUICKEST) + next((seconds for seconds, most in wanted if seconds <= most), 0.0)
 
     def cost(self, trial: Trial, mode: TrainingMode) -> float:
         """Expected seconds of everything that follows the search."""
@@ -118,7 +119,7 @@ class FinalTraining:
         learner, n_nodes = trial.candidate.learner(), len(self.parts.taxonomy)
         once, fits_rule = self.timings.predict(trial.candidate, n_documents), needs_fitting(trial.rule)
         if mode.accurate and _has_tolerance(learner):
-            once *= ACCURATE_FACTOR
+            once *= FLAT_FACTOR if _has_held_out_scores(learner) else ACCURATE_FACTOR
         is_calibrated = mode.calibrated and n_documents >= FEWEST_HELD_OUT and n_nodes <= MOST_NODES
         folds = few_folds(n_documents, n_nodes) if is_calibrated else []
         if _has_held_out_scores(learner):

@@ -155,7 +155,8 @@ def _summarize(trial: Trial, search: Search, is_finalist: bool) -> TrialSummary:
     sign = -1.0 if by in LOSSES else 1.0
     by_fold = [sign * score for score in trial.by_fold(folds, by)]
     documents = sum(len(folds.positions(number, 0.0)[1]) for number in trial.results)
-    trained_on, named = len(folds.positions(0, trial.fraction)[0]), (trial.candidate.system, str(trial.candidate), _named(trial.rule))
+    named = trial.candidate.system, str(trial.candidate), _named(trial.rule)
+    trained_on = len(folds.positions(0, trial.fraction)[0])
     return TrialSummary(*named, sign * trial.score, by_fold, documents, trained_on, trial.seconds, is_finalist)
 
 
@@ -205,7 +206,8 @@ def _winner(tuning: TuningResult, has_holdout: bool) -> Iterator[str]:
     if tuning.default is None:
         yield "There was no time to compare it with the default."
     elif tuning.default.winning is not None:
-        yield f"It is {_lead(tuning.default.winning)} the default, {tuning.default.settings}, decided by {tuning.default.rule}."
+        other = f"the default, {tuning.default.settings} decided by {tuning.default.rule}"
+        yield f"It is {_lead(tuning.default.winning, other)}."
     yield from _probability(tuning)
     but = "the report is on documents that were not used for tuning" if has_holdout else "no documents were held out"
     yield f"The score of the best of many candidates is slightly too high; {but}."
@@ -216,20 +218,20 @@ def _default_kept(tuning: TuningResult) -> Iterator[str]:
     assert default is not None
     score = f"{LABELS[tuning.by]} {default.score:.3f} in {counted(len(tuning.trials[0].by_fold), 'fold')}"
     yield f"The default is as good: {default.settings}, decided by {default.rule}: {score}."
-    if default.winning is None:
+    winning = default.winning
+    if winning is None:
         yield "No other candidate was compared with it."
         return
-    among = f"The best of {counted(len(tuning.trials), 'candidate')} beside it"
-    chance = ", which may be chance" if (default.winning.lead or 0.0) > 0 else ""
-    yield f"{among}, {default.best}, decided by {default.best_rule}, is {_lead(default.winning)} it{chance}."
+    chance = "; that may be chance" if (winning.lead or 0.0) > 0 else ""
+    best = f"{default.best} decided by {default.best_rule}"
+    yield f"The best of {counted(len(tuning.trials), 'candidate')} otherwise, {best}, is {_lead(winning, 'it')}{chance}."
 
 
-def _lead(winning: WinProbability) -> str:
+def _lead(winning: WinProbability, other: str) -> str:
     """How far a candidate is ahead of, or behind, another one."""
     assert winning.lead is not None
-    side = "ahead of" if winning.lead >= 0 else "behind"
-    span = f"95% interval {winning.low:.3f} to {winning.high:.3f}, paired bootstrap on {winning.documents:,} documents"
-    return f"{abs(winning.lead):.3f} ({span}) {side}"
+    span = f"95% interval {winning.low:+.3f} to {winning.high:+.3f}, paired bootstrap on {winning.documents:,} documents"
+    return f"{abs(winning.lead):.3f} {'ahead of' if winning.lead >= 0 else 'behind'} {other} ({span})"
 
 
 def _probability(tuning: TuningResult) -> Iterator[str]:

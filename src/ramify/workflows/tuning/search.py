@@ -112,12 +112,12 @@ def _missing(evaluator: Evaluator, trial: Trial) -> list[int]:
 TEST_DOCUMENTS = 2000  # of a trial, if there are so many
 PILOT_DOCUMENTS = 1000  # training documents of the pilot trials
 TRAINING_DOCUMENTS = 10_000  # of a trial, unless that takes very long
-TRIAL_TIME = 0.04  # fraction of the time that a trial of a flat SVM may take to train on more documents
-FOLDS_TIME = 0.08  # fraction of the time that a trial of a flat SVM may take to run on more than one fold
+TRIAL_TIME = 0.12  # fraction of the time that a trial of the default may take to train on more documents
+FOLDS_TIME = 0.2  # fraction of the time that a trial of the default may take to run on more than one fold
 ALMOST_ALL = 0.7  # fraction of the documents from which on all are used
 LONGEST_TRIAL, LONGEST_DEFAULT = 0.25, 0.5  # fraction of the time left, and the same for the default
 FINAL_ROUND_TIME = 0.25  # fraction of the time that is reserved for the final round at most
-TYPICAL_COST = 2.0  # of systems that the time of trials is estimated by; a flat SVM on words is 1
+TYPICAL_COST = 2.0  # of systems that stand in for a default that cannot be used; a flat SVM on words is 1
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ class Search:
         while (candidate := self._next()) is not None:
             self._tell(whole, candidate)
             latest = self.evaluator.budget.end - self._reserved()
-            trial = self.evaluator.evaluate(candidate, range(self.n_folds), self.fraction, latest)
+            trial = self._try(candidate, latest)
             if trial is not None:
                 self.trials[candidate] = trial
                 finalists = {each.candidate for each in self._entered()}
@@ -154,6 +154,13 @@ class Search:
                     each.results = {number: replace(result, values={}) for number, result in each.results.items()}
         self.trials = self.trials or self.pilots  # better than nothing
         self.finalists = final_round(self.evaluator, self._entered(), self._reserved(), partial(self._tell, whole))
+
+    def _try(self, candidate: Candidate, latest: float) -> Trial | None:
+        """A trial of a candidate, which starts from its pilot trial if that was on as many documents."""
+        pilot = self.pilots.get(candidate)
+        if pilot is None or pilot.fraction != self.fraction:
+            return self.evaluator.evaluate(candidate, range(self.n_folds), self.fraction, latest)
+        return pilot if self.evaluator.extend(pilot, range(1, self.n_folds), latest) else None
 
     def ranked(self) -> list[Trial]:
         """Trials, the best first; of ties the one that was tried first, which had the higher expected gain."""
@@ -185,7 +192,7 @@ class Search:
         typical = [start for start in starts if cost(start) <= TYPICAL_COST]
         typical.sort(key=lambda start: -self.fixed.prior(start.system).merit)
         # training documents and folds of a trial
-        measured = self._first_usable([*typical, quickest], few, whole)
+        measured = self._first_usable([self.fixed.default, *typical, quickest], few, whole)
         left, fold = budget.left, max(self.evaluator.predict(measured, [0], 1.0), 1e-9)
         wanted = math.ceil(TEST_DOCUMENTS / len(folds.positions(0, 1.0)[1]))
         self.n_folds = max(1, min(folds.n_folds, wanted, math.floor(FOLDS_TIME * left / fold)))
@@ -231,8 +238,10 @@ class Search:
         return propose(self.fixed, scores, closed)
 
     def _reserved(self) -> float:
-        """Seconds for the final training of the best so far."""
-        return self.reserve(self.ranked()[0]) if self.trials else 0.0
+        """Seconds for the final training of the best so far or of the default, whichever takes longer."""
+        known = self.trials or self.pilots
+        winners = [*self.ranked()[:1], *(known[each] for each in (self.fixed.default,) if each in known)]
+        return max(map(self.reserve, winners), default=0.0)
 
     def _tell(self, whole: SingleStage, candidate: Candidate, number: int | None = None) -> None:
         where = "" if number is None else f", fold {number + 1} of {self.evaluator.folds.n_folds}"
