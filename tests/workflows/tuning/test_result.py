@@ -98,7 +98,7 @@ def test_the_default_has_its_own_rule_and_may_lose_to_itself_with_a_better_one()
     winner, tuning = make_result(search, 0, 1000)
     assert (winner.candidate, winner.place, tuning.is_own_rule) == (DEFAULT, 1, False)
     assert (tuning.default.rule, tuning.default.score) == ("best", pytest.approx(0.5))
-    assert (tuning.default.best, tuning.default.best_rule) == (str(DEFAULT), "rcut k=1")
+    assert (tuning.default.best, tuning.default.best_rule) == (str(DEFAULT), "rcut")
     assert tuning.default.winning.lead == pytest.approx(0.4)
 
 

@@ -98,13 +98,8 @@ CHANGES: tuple[Settings, ...] = (
     (("ngram_range", (1, 3)), ("min_df", 2)),
 )
 NEEDED: dict[Settings, Settings] = {CHANGES[-1]: PAIRS[:1]}  # changes that must come first
-# the same for systems on tf-idf: with n-grams of characters, with other ones, or without any
-CHARACTER_CHANGES: tuple[Settings, ...] = (
-    UNION,
-    (("characters", "3-5"), *PAIRS),
-    (("characters", "2-4"), *PAIRS),
-    (("characters", "none"), *PAIRS),
-)
+# the same for systems on tf-idf: n-grams of characters
+CHARACTER_CHANGES: tuple[Settings, ...] = (UNION, (("characters", "3-5"), *PAIRS), (("characters", "2-4"), *PAIRS))
 CHARACTERS_COST = 1.5  # of n-grams of characters, relative to words
 WEIGHTS = ("0.5", "2")  # of n-grams of characters beside words
 
@@ -202,9 +197,9 @@ class Fixed:
     def changes(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with one allowed change of its features."""
         has, changes = dict(candidate.features), list(CHANGES)
-        lengths, has_union = has.get("characters", "none"), _has_union(candidate.system)
-        if has_union or find_system(candidate.system).vectorizer().weighting == "tf-idf":
-            changes += CHARACTER_CHANGES if has_union else CHARACTER_CHANGES[:-1]
+        lengths = has.get("characters", "none")
+        if _has_union(candidate.system) or find_system(candidate.system).vectorizer().weighting == "tf-idf":
+            changes += CHARACTER_CHANGES
             weights = WEIGHTS if lengths != "none" and ":" not in lengths else ()
             changes += [(("characters", f"{lengths}:{weight}"),) for weight in weights]
         for change in changes:

@@ -19,12 +19,12 @@ from ramify.workflows.training import TrainResult, TrainTestSplit, train_on_all,
 from ramify.workflows.tuning.evaluator import TimeBudget, Timings
 from ramify.workflows.tuning.trials import LOOSE_TOL, Trial, needs_fitting
 
-CAUTION = 1.5  # factor on the expected time of a training
+CAUTION = 1.3  # factor on the expected time of a training
 SAFETY = 2.0  # factor on the expected time of the quickest mode, which is reserved
 QUICK = 0.4  # fraction of the time of the winner that a substitute may take
 ACCURATE_FACTOR, FLAT_FACTOR = 3.0, 1.2  # time of a training to the default tolerance, relative to a loose one; if flat
 ACCURACY_TIME, CALIBRATION_TIME = 0.15, 0.5  # fractions of the time that may be reserved for accuracy, and for calibration
-CROSS_FIT_TIME = 0.5  # of out-of-fold scores of independent classes, relative to their training
+CROSS_FIT_TIME = 0.3  # of out-of-fold scores of independent classes, relative to their training
 EVALUATED_PER_SECOND = 1e6  # probabilities
 CALIBRATED_PER_SECOND = 1e6
 OVERHEAD = 2.0  # seconds for everything else, such as resamples

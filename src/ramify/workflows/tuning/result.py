@@ -173,7 +173,7 @@ def describe_tuning(tuning: TuningResult, has_holdout: bool) -> list[str]:
     if tuning.replaced is not None:
         instead = f"{tuning.candidate} was trained instead"
         sentences.append(f"There was no time to train the best candidate, {tuning.replaced}; {instead}.")
-    sentences += _default_kept(tuning) if tuning.keeps_default else _winner(tuning, has_holdout)
+    sentences += _default_sentences(tuning) if tuning.keeps_default else _winner_sentences(tuning, has_holdout)
     if tuning.lacks_calibration:
         sentences.append("There was no time to calibrate probabilities, so that --risk cannot be used; give more time.")
     listed = [f"{each.settings} (about {duration(each.seconds)})" for each in tuning.untried]
@@ -196,7 +196,7 @@ def command_options(tuning: TuningResult) -> str:
     return shlex.join(words)
 
 
-def _winner(tuning: TuningResult, has_holdout: bool) -> Iterator[str]:
+def _winner_sentences(tuning: TuningResult, has_holdout: bool) -> Iterator[str]:
     winner, n_trials, name = tuning.trials[0], len(tuning.trials), "Winner" if tuning.replaced is None else "Best"
     most = "lowest" if tuning.by in LOSSES else "highest"
     among = f"the {most} of {n_trials} candidates" if n_trials > 1 else "the only candidate that was tried"
@@ -213,7 +213,7 @@ def _winner(tuning: TuningResult, has_holdout: bool) -> Iterator[str]:
     yield f"The score of the best of many candidates is slightly too high; {but}."
 
 
-def _default_kept(tuning: TuningResult) -> Iterator[str]:
+def _default_sentences(tuning: TuningResult) -> Iterator[str]:
     default = tuning.default
     assert default is not None
     score = f"{LABELS[tuning.by]} {default.score:.3f} in {counted(len(tuning.trials[0].by_fold), 'fold')}"

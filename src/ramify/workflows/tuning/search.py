@@ -67,8 +67,8 @@ def select_finalists(ranked: Sequence[Trial], default: Candidate | None = None) 
 def final_round(evaluator: Evaluator, entered: Sequence[Trial], reserve: float, announce: Announce) -> list[Trial]:
     """The finalists on the same folds, best first.
 
-    entered: those that take part, the most important first. reserve: seconds that must be left. All finalists run on a fold before any
-    runs on the next; folds that are not done in time do not count.
+    entered: those that take part, the most important first. reserve: seconds that must be left. All finalists run on a fold
+    before any runs on the next; folds that are not done in time do not count.
     """
     # those that can run on one more fold; at least two, or there is nothing to compare
     first = [evaluator.predict(trial.candidate, _missing(evaluator, trial)[:1], 1.0) for trial in entered]
