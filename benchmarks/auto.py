@@ -1,10 +1,11 @@
 """What ``ramify train --auto`` finds beside the best system that is found by hand: ``python benchmarks/auto.py --data DIR``.
 
 DIR holds corpora in folders of their own: train.*, test.* and taxonomy.tsv. By hand: every system that can take the documents,
-as it is by default and, where it has a C that is not, with that chosen by cross-validation; the best on the test documents counts,
-which is more than anybody could know who chooses. The system that is trained without any option has a column of its own. Then the command itself, from its start to its end, with some numbers of minutes; it
-never sees the test documents before its report. Figures are micro F1 of most specific labels on the test documents, as in
-``ramify compare``; with one label a document that is accuracy. Missing values of vectors are filled with means first.
+as it is by default and, where it has a C that is not, with that chosen by cross-validation; the best on the test documents
+counts, which is more than anybody could know who chooses. The system that is trained without any option has a column of its
+own. Then the command itself, from its start to its end, with some numbers of minutes; it never sees the test documents before
+its report. Figures are micro F1 of most specific labels on the test documents, as in ``ramify compare``; with one label a
+document that is accuracy. Missing values of vectors are filled with means first.
 """
 
 from __future__ import annotations
@@ -37,7 +38,18 @@ from ramify.workflows import train_classifier
 from ramify.workflows.reading import adapt_corpus
 
 NAMES = ("20news_bydate", "arxiv_small", "esco_titles", "cellcycle_go", "imclef07a", "medical_cmc2007", "reuters21578_90")
-COLUMNS = ("corpus", "default", "best by hand", "micro F1", "minutes", "selected", "micro F1", "difference", "seconds", "in time")
+COLUMNS = (
+    "corpus",
+    "default",
+    "best by hand",
+    "micro F1",
+    "minutes",
+    "selected",
+    "micro F1",
+    "difference",
+    "seconds",
+    "in time",
+)
 
 Problem = tuple[Corpus, Corpus, Taxonomy]
 Figures = dict[str, Any]

@@ -39,7 +39,8 @@ PathSeparator = Annotated[str | None, Option(help="Joins the parts of a label pa
 # features
 Ngrams = Annotated[int, Option(min=1, help="Use word n-grams up to this length.")]
 CharacterNgrams = Annotated[
-    str | None, Option("--characters", help="N-grams of characters beside words, e.g. 3-4, or none (default: the system's).")
+    str | None,
+    Option("--characters", help="N-grams of characters beside words: 3-4, 3-4:0.5 (weight), or none (default: the system's)."),
 ]
 StopWords = Annotated[
     str | None, Option(help="Leave out common words: 'english', 'english-long', or a file with one word per line.")

@@ -41,8 +41,9 @@ class FeatureOptions:
 
     ngrams: longest word n-grams. stop_words: "english", "english-long", or a file with one word per line. stem: language of a
     stemmer. min_df: least number of documents with a word. max_features: keep only the most frequent words. hashing: number of
-    columns of feature hashing. characters: n-grams of characters beside words, such as "3-4", or "none" (default: as the system
-    has it). select, select_by, select_join, select_scope: see :class:`~ramify.features.TermSelector`.
+    columns of feature hashing. characters: n-grams of characters beside words, such as "3-4" or, with a weight, "3-4:0.5", or
+    "none" (default: as the system has it). select, select_by, select_join, select_scope: see
+    :class:`~ramify.features.TermSelector`.
     """
 
     ngrams: int = 1

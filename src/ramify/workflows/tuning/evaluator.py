@@ -63,8 +63,8 @@ class Timings:
 
         >>> timings = Timings()
         >>> timings.add(Candidate("svm", (("C", 1.0),)), 1000, 2.0)
-        >>> timings.predict(Candidate("svm", (("C", 1.0),)), 1000), timings.predict(Candidate("hr-svm", (("C", 1.0),)), 1000)
-        (2.0, 12.0)
+        >>> timings.predict(Candidate("svm", (("C", 1.0),)), 1000), timings.predict(Candidate("hsvm", (("C", 1.0),)), 1000)
+        (2.0, 15.0)
         """
         cost = relative_cost(candidate, self.priors)
 
