@@ -38,7 +38,7 @@ def Characters(shortest: int = 3, longest: int = 4, **settings: Any) -> Vectoriz
 class FeatureUnion(BaseVectorizer):
     """Blocks of features side by side, each row of a block with unit length times the weight of the block.
 
-    blocks: vectorizers (default: words and n-grams of characters that suit the length of the texts; see :func:`choose_blocks`).
+    blocks: vectorizers (default: words and n-grams of characters that suit the length of the texts).
     weights: one per block (default: equal). words: settings of the blocks of words, where blocks are chosen.
     n_jobs: threads, as in scikit-learn.
 
