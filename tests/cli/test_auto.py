@@ -151,7 +151,7 @@ def test_a_model_of_another_system_is_not_replaced_silently(capsys, tickets, tmp
     train(capsys, tickets, "-m", tmp_path / "out", "--system", "nb")
     code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, "--system", "shrinkage-nb")
     assert code == 0
-    assert "holds a model of system 'path-svm'" in err
+    assert "holds a model of system 'nb'" in err
 
 
 @pytest.mark.parametrize(
