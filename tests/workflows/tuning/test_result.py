@@ -9,6 +9,7 @@ from fake_trials import Clock, Trials, new_search, run
 from scipy.sparse import csr_array
 
 from ramify.decisions import Best, RCut
+from ramify.workflows.tuning import result
 from ramify.workflows.tuning.candidates import Fixed
 from ramify.workflows.tuning.result import command_options, describe_tuning, make_result
 from ramify.workflows.tuning.trials import FoldResult, Trial
@@ -66,6 +67,14 @@ def test_the_default_is_kept_where_another_is_ahead_by_chance():
     assert "that may be chance" in text_of(tuning)
     assert "Winner" not in text_of(tuning)
     assert command_options(tuning) == "--system path-svm"
+
+
+def test_the_default_is_kept_where_another_is_ahead_by_very_little(monkeypatch):
+    monkeypatch.setattr(result, "LEAST_LEAD", 0.25)
+    winner, tuning = result_of(skill_of({"svm": 0.9}))
+    assert winner.candidate == DEFAULT
+    assert tuning.default.winning.low > 0
+    assert "that is too little" in text_of(tuning)
 
 
 def test_a_default_that_is_the_best_is_kept_and_the_next_is_behind():

@@ -17,6 +17,7 @@ from ramify.workflows.tuning.search import Search
 from ramify.workflows.tuning.trials import Trial, WinProbability, estimate_winning
 
 MAX_UNTRIED = 5  # candidates that are listed
+LEAST_LEAD = 0.002  # over the default, of any measure, that is worth another classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class AgainstDefault:
 
     settings, rule, score: of the default. best, best_rule: the best other candidate, or the default with a better rule.
     winning: of that one over the default, on the same held-out documents; None without another one. is_ahead: whether the
-    95% interval of its lead is above 0; otherwise the default is kept.
+    95% interval of its lead is above 0, and the lead at least 0.002; otherwise the default is kept.
     """
 
     settings: str
@@ -133,7 +134,7 @@ def _compare_with_default(search: Search, seed: int) -> tuple[Trial, AgainstDefa
     if other is None:
         return default, AgainstDefault(*known, None, None, None, False)
     winning = estimate_winning([other, default], evaluator.folds, evaluator.by, seed)
-    is_ahead = winning.low is not None and winning.low > 0
+    is_ahead = winning.low is not None and winning.low > 0 and (winning.lead or 0.0) >= LEAST_LEAD
     compared = AgainstDefault(*known, str(other.candidate), _named(other.rule), winning, is_ahead)
     return other if is_ahead else default, compared
 
@@ -222,7 +223,8 @@ def _default_sentences(tuning: TuningResult) -> Iterator[str]:
     if winning is None:
         yield "No other candidate was compared with it."
         return
-    chance = "; that may be chance" if (winning.lead or 0.0) > 0 else ""
+    is_chance = winning.low is None or winning.low <= 0
+    chance = "" if (winning.lead or 0.0) <= 0 else "; that may be chance" if is_chance else "; that is too little"
     best = f"{default.best} decided by {default.best_rule}"
     yield f"The best of {counted(len(tuning.trials), 'candidate')} otherwise, {best}, is {_lead(winning, 'it')}{chance}."
 
