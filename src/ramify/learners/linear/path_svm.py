@@ -4,8 +4,8 @@
 
 Every node, inner ones included, has a flat classifier of the documents at or below it, so an ancestor with many documents backs
 a label that has few. λ is selected on out-of-fold scores, where 0 leaves flat classifiers: the tree is used as far as it helps.
-After Dumais & Chen (2000), who combine the probabilities of two levels; here scores are added, over all levels, in a DAG along
-main parents. A document labelled at an inner node belongs to a class of its own below that node. The model is
+After Dumais & Chen (2000), who combine the probabilities of two levels; here scores are added, over all levels and, in a DAG,
+over all ancestors, each once. A document labelled at an inner node belongs to a class of its own below that node. The model is
 linear: the weights of a label are w_n + λ Σ w_a, stored as one row for each node and added along paths, as in ``hr-svm``.
 """
 
