@@ -33,6 +33,7 @@ COST_FOLDS = 4  # of the documents; half of these folds are held out
 SAME = 1e-3  # difference of squared lengths up to which rows count as normalized
 MOST_DOCUMENTS, FEWEST_DOCUMENTS = 20_000, 1000  # that are scored out of fold
 MOST_SCORES, BLOCK_SCORES = 1 << 26, 1 << 24  # documents × classes: in all, and at a time
+LEAST_GAIN = 0.002  # of the quality, for which another value is worth a further training
 DISAGREEMENT = 0.04  # fraction of the documents that two costs classify differently, about
 
 Ints = NDArray[np.int64]
@@ -212,12 +213,12 @@ def measure_costs(
 
 
 def best_unless_close(quality: dict[float, float], first: float, n_documents: int) -> float:
-    """The value with the best quality; the first one unless another is better by more than chance would make it.
+    """The value with the best quality; the first one unless another is better by more than chance, and by 0.002.
 
     >>> quality = {1.0: 0.74, 3.0: 0.741, 10.0: 0.76}
     >>> best_unless_close(quality, 1.0, 1000), best_unless_close({1.0: 0.74, 3.0: 0.741}, 1.0, 1000)
     (10.0, 1.0)
     """
     best = max(quality, key=lambda value: (quality[value], -value))
-    margin = 0.5 * np.sqrt(DISAGREEMENT / max(1, n_documents))
+    margin = max(LEAST_GAIN, 0.5 * np.sqrt(DISAGREEMENT / max(1, n_documents)))
     return best if quality[best] > quality[first] + margin else first

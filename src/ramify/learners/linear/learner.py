@@ -227,7 +227,8 @@ class TiedLearner(LinearLearner):
         """
         directory = shard_directory()  # where large models are written in shards
         shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
-        is_sparse = isinstance(ties, Forest) and shards is None and not suits(X, own, setup)
+        has_dual = self._train is train  # other solvers have no dual variables that folds could start from
+        is_sparse = isinstance(ties, Forest) and shards is None and has_dual and not suits(X, own, setup)
         by_folds, is_enough = is_sparse and ties.is_flat, own.shape[0] >= FEWEST_DOCUMENTS
         is_auto, wants_scores = self.C == "auto", by_folds and (self.keeps_held_out or keeps_held_out)
 
@@ -247,7 +248,7 @@ class TiedLearner(LinearLearner):
                 setup = replace(setup, C=C)
                 if by_folds:
                     start = trained
-            elif is_enough and not by_folds and judged is None:
+            elif (is_enough or not has_dual) and not by_folds and judged is None:
                 setup = replace(setup, C=self._select_C(X, own, ties, weight, setup))
         setup = replace(setup, keep_dual=self.keeps_warm_start or wants_scores)
         return (solve(setup, ties) if start is None else start), setup

@@ -160,7 +160,7 @@ def tie_along_paths(taxonomy: Taxonomy, labelled: Ints) -> Forest:
     >>> fruit = Taxonomy.from_edges([("fruit", None), ("brand", None), ("apple", "fruit"), ("apple", "brand")])
     >>> tied = tie_along_paths(fruit, np.array([2]))
     >>> tied.parent.tolist(), tied.joins.added_by(1), tied.above.tolist()
-    ([-1, 0, 1, -1], [3], [0, 1, 3])
+    ([-1, 0, 1, -1], [3], [0, 3])
     """
     has_own = np.zeros(len(taxonomy), dtype=bool)
     has_own[labelled] = True
