@@ -30,6 +30,7 @@ TOLERANCE, PASSES = 5e-3, 10  # relative duality gap that is small enough for a 
 COST_PASSES = 5  # the same to compare costs
 COSTS = (1 / 3, 1.0, 10 / 3, 10.0)  # factors of the first cost that are tried
 COST_FOLDS = 4  # of the documents; half of these folds are held out
+RARE = 16  # documents; a feature of more of them is hardly ever in one fold alone
 SAME = 1e-3  # difference of squared lengths up to which rows count as normalized
 MOST_DOCUMENTS, FEWEST_DOCUMENTS = 20_000, 1000  # that are scored out of fold
 MOST_SCORES, BLOCK_SCORES = 1 << 26, 1 << 24  # documents × classes: in all, and at a time
@@ -157,7 +158,7 @@ def as_new(X: csr_array, fold_of: NDArray[np.uint8], ends: Sequence[int]) -> csr
     """
     n_docs, n_features = X.shape
     row, frequency = np.repeat(np.arange(n_docs), np.diff(X.indptr)), np.bincount(X.indices, minlength=n_features)
-    rare = np.flatnonzero(frequency[X.indices] <= 1 + np.bincount(fold_of).max(initial=0))
+    rare = np.flatnonzero(frequency[X.indices] <= RARE)
     in_fold, position, count = np.unique(
         fold_of[row[rare]].astype(np.int64) * n_features + X.indices[rare], return_inverse=True, return_counts=True
     )
