@@ -132,7 +132,6 @@ def path_matrix(forest: Forest) -> NDArray[np.float32]:
     n_classes = len(forest.above_offsets) - 1
     above = np.zeros((len(forest), n_classes), dtype=np.float32)
     above[forest.above, np.repeat(np.arange(n_classes), np.diff(forest.above_offsets))] = 1
-    above[forest.joins.is_join] = 0
     return above
 
 
