@@ -27,7 +27,7 @@ from timing import head, show
 
 from ramify import Taxonomy
 from ramify.data.synthetic import grow_tree
-from ramify.learners.linear.dual_solver import CANDIDATES, CANDIDATES_IN_FAST, CANDIDATES_IN_TREE
+from ramify.learners.linear.dual_solver import CANDIDATES
 from ramify.learners.linear.partition import PASSES, ROUNDS, SCREENINGS, common_depths, cut
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 
@@ -79,8 +79,7 @@ def parse() -> argparse.Namespace:
 
 def work_of(kind: str, sizes: Sizes) -> np.ndarray:
     """Features of pairs in passes, in rounds over a tree, and features of documents times classes, screened and looked up."""
-    near = CANDIDATES_IN_FAST if "fast" in kind else CANDIDATES_IN_TREE if "Recursive" in kind else CANDIDATES
-    pairs = sizes.documents * (1 + near) * sizes.entries
+    pairs = sizes.documents * (1 + CANDIDATES) * sizes.entries
     all_pairs = sizes.classes * sizes.documents * sizes.entries
     screened = 0 if "fast" in kind else SCREENINGS * all_pairs
     is_tree = "Recursive" in kind

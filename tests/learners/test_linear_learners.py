@@ -404,7 +404,7 @@ def test_the_gap_is_that_of_the_returned_weights(loss, documents):
 def candidate_pairs_only(monkeypatch):
     monkeypatch.setattr(dual_solver, "SMALL", 0)
     monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
-    monkeypatch.setattr(dual_solver, "CANDIDATES_IN_FAST", 1)
+    monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
 
 
 @pytest.mark.usefixtures("candidate_pairs_only")

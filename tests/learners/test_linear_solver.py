@@ -106,7 +106,6 @@ def pairs_at_first(request, monkeypatch):
     if request.param == "near pairs first":
         monkeypatch.setattr(dual_solver, "SMALL", 0)
         monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
-        monkeypatch.setattr(dual_solver, "CANDIDATES_IN_TREE", 1)
         monkeypatch.setattr(flat_worker, "MOST_VIOLATORS", 3)
 
 

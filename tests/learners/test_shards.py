@@ -396,7 +396,7 @@ def test_classes_without_a_score_have_probability_zero_and_the_others_sum_to_one
 def candidate_pairs_only(monkeypatch):
     monkeypatch.setattr(dual_solver, "SMALL", 0)
     monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
-    monkeypatch.setattr(dual_solver, "CANDIDATES_IN_FAST", 1)
+    monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
 
 
 @pytest.mark.usefixtures("candidate_pairs_only")

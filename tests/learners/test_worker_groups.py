@@ -56,8 +56,7 @@ def all_pairs(problem):
 def pairs_at_first(request, monkeypatch):
     if request.param == "near pairs first":
         monkeypatch.setattr(dual_solver, "SMALL", 0)
-        for name in ("CANDIDATES", "CANDIDATES_IN_TREE"):
-            monkeypatch.setattr(dual_solver, name, 1)
+        monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
         monkeypatch.setattr(flat_worker, "MOST_VIOLATORS", 3)
 
 

@@ -134,6 +134,12 @@ EXAMPLES = {
         "offsets": longs(0, 4, 4, 4),
         "products": floats(5, 1, 1, 2),
     },
+    "FoldLanes": lambda: {
+        "folds": np.zeros(8, dtype=U1),
+        "costs": floats(*[1.0] * 8),
+        "place_of": ints(1, 0),
+        "fold_of": np.zeros(2, dtype=U1),
+    },
     "ActiveSet": lambda: {"is_active": np.ones(4, dtype=U1), "slack": np.full(2, np.inf, dtype=F4)},
     "MixtureLimits": lambda: {
         "leave_one_out": True,
@@ -281,14 +287,13 @@ EXAMPLES = {
         "held_out": documents(),
         "pairs": make("Pairs"),
         "document_weights": floats(1, 1),
-        "fold_of": np.zeros(2, dtype=np.uint8),
-        "costs": floats(1.0),
+        "lanes": make("FoldLanes"),
         "classes": ints(0, 1),
         "loss": "squared_hinge",
         "tolerance": 1e-3,
         "max_passes": 5,
         "seed": 0,
-        "scores": zeros(4, 1, dtype=F4),
+        "scores": zeros(4, 8, dtype=F4),
     },
     "assemble_class_weights_in_place": lambda: {
         "X": make("Documents"),
@@ -411,6 +416,7 @@ ANY_LENGTH = {
     ("reorder_features_in_place", "positions", 0),
     ("solve_classes_in_place", "classes", 0),
     ("cross_fit_classes_in_place", "classes", 0),
+    ("FoldLanes", "place_of", 0),  # the kernel compares it with the documents
     ("screen_classes_in_place", "classes", 0),
     ("find_negative_candidates_in_place", "candidates", 1),
     ("update_structured_duals_in_place", "inverse", 0),

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 # isort: off
-from ramify.native._core import ActiveSet, BoostRounds, ClassVectors, Committees, Documents, DoubleRows, LabelledDocuments
-from ramify.native._core import MixtureLimits, Pairs, Pattern, Rows, SiblingProducts, SparseVectors, StructuredProblem
-from ramify.native._core import TermIndex, TermRules, Terms, TreePartition, WordCounts
+from ramify.native._core import ActiveSet, BoostRounds, ClassVectors, Committees, Documents, DoubleRows, FoldLanes
+from ramify.native._core import LabelledDocuments, MixtureLimits, Pairs, Pattern, Rows, SiblingProducts, SparseVectors
+from ramify.native._core import StructuredProblem, TermIndex, TermRules, Terms, TreePartition, WordCounts
 from ramify.native._core import assemble_class_weights_in_place, assemble_tree_deltas_in_place, boost_in_place, close_upward
 from ramify.native._core import compact_columns_in_place, compute_structured_losses_in_place, count_hashed_terms
 from ramify.native._core import LANES, cross_fit_classes_in_place
@@ -27,9 +27,9 @@ from ramify.native._core import update_structured_duals_in_place, update_tree_du
 # isort: on
 
 __all__ = [
-    "LANES", "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "LabelledDocuments",
-    "MixtureLimits", "Pairs", "Pattern", "Rows", "SiblingProducts", "SparseVectors", "StructuredProblem", "TermIndex",
-    "TermRules", "Terms", "TreePartition", "WordCounts", "assemble_class_weights_in_place",
+    "LANES", "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "FoldLanes",
+    "LabelledDocuments", "MixtureLimits", "Pairs", "Pattern", "Rows", "SiblingProducts", "SparseVectors",
+    "StructuredProblem", "TermIndex", "TermRules", "Terms", "TreePartition", "WordCounts", "assemble_class_weights_in_place",
     "assemble_tree_deltas_in_place", "boost_in_place", "close_upward", "compact_columns_in_place",
     "compute_structured_losses_in_place", "count_hashed_terms", "count_known_terms", "count_new_terms",
     "cross_fit_classes_in_place", "find_candidates_in_place", "find_negative_candidates_in_place",

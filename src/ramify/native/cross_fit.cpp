@@ -1,6 +1,6 @@
 // Scores of documents by classifiers that were not trained on them, for several folds and costs at once.
 //
-// A lane is one fold and one factor of the costs: the problem of class_solver.cpp without the documents of the fold, at that cost. It
+// A lane has a fold and a factor of the costs: the problem of class_solver.cpp without the documents of the fold, at that cost. It
 // starts from the dual variables of a solution on all documents, those of the fold taken out, and dual ascent goes on from there.
 // The weights of a feature stand side by side, one for each lane, so that a document's features are fetched once for all lanes.
 // Pairs without a dual variable and far beyond the margin are left out: no fold would use them.
@@ -15,7 +15,7 @@ namespace ramify {
 
 namespace {
 
-constexpr float kFar = 1.0f;  // beyond the margin: pairs that no fold is going to use
+constexpr float kFar = 0.5f;  // beyond the margin: pairs that no fold is going to use
 typedef float Lanes __attribute__((vector_size(4 * kLanes)));
 
 // Products of a row with the weights of all lanes.
@@ -39,21 +39,23 @@ void add_to_lanes(const int32_t *f, const float *x, size_t n, const float *facto
   for (size_t k = 0; k < n; ++k) *reinterpret_cast<Lanes *>(w + static_cast<size_t>(f[k]) * kLanes) += x[k] * factor;
 }
 
-// One class, its weights and dual variables in every lane: those of fold 0 first, one for each cost.
+// One class, its weights and dual variables in every lane.
 template <class Loss>
 class LaneClass {
  public:
   // whole: the weights of the solution, 0 before and after. Writes the scores of pairs that are far beyond the margin.
-  LaneClass(const Documents &X, const Class &c, const CrossFit &how, float *w, float *whole, float *scores)
+  LaneClass(const Documents &X, const Class &c, const FoldLanes &how, float *w, float *whole, float *scores)
       : X_(X), c_(c), how_(how), w_(w), alphas_(c.n_pairs * kLanes), active_(c.n_pairs) {
     add_pairs(X, c, whole);
+    std::fill(scores, scores + c.n_pairs * how.n_scores, NAN);
     active_.size = 0;
     for (size_t j = 0; j < c.n_pairs; ++j) {
       if (j + 1 < c.n_pairs) prefetch_row(X, row(j + 1));
       if (c.alphas[j] == 0) {
         const float score = dot(X, row(j), whole);
         if (c.sign(j) * score > 1 + kFar) {
-          std::fill(scores + j * how.n_costs, scores + (j + 1) * how.n_costs, score);
+          for (size_t k = 0, n = 0; k < kLanes; ++k)
+            if (is_held_out(j, k)) scores[j * how.n_scores + n++] = score;
           continue;
         }
       }
@@ -61,7 +63,7 @@ class LaneClass {
       if (c.alphas[j] == 0) continue;
       float factors[kLanes];
       for (size_t k = 0; k < kLanes; ++k) {
-        alphas_[j * kLanes + k] = is_held_out(j, k) ? 0.0f : Loss::rescaled(c.alphas[j], cost(k));
+        alphas_[j * kLanes + k] = is_held_out(j, k) ? 0.0f : Loss::rescaled(c.alphas[j], how.costs[k]);
         factors[k] = alphas_[j * kLanes + k] * c.sign(j);
       }
       add_to_lanes(X.columns_of(row(j)), X.values_of(row(j)), X.length(row(j)), factors, w);
@@ -98,26 +100,22 @@ class LaneClass {
     }
   }
 
-  // Pairs × costs: scores in the fold that holds the document out; NaN where none does.
+  // Scores of the documents that are held out, by the lanes that leave them out.
   void score(const Rows &held_out, float *scores) const {
-    const size_t n_costs = how_.n_costs;
-    for (size_t j = 0; j < c_.n_pairs; ++j)
-      if (fold(j) * n_costs >= kLanes) std::fill(scores + j * n_costs, scores + (j + 1) * n_costs, NAN);
+    float products[kLanes];
     for (uint32_t j : near_) {
-      if (fold(j) * n_costs >= kLanes) continue;
-      const int32_t *f = held_out.columns_of(row(j));
-      const float *x = held_out.values_of(row(j)), *w = w_ + fold(j) * n_costs;
-      float *mine = scores + j * n_costs;
-      std::fill(mine, mine + n_costs, 0.0f);
-      for (size_t p = 0, n = held_out.length(row(j)); p < n; ++p)
-        for (size_t k = 0; k < n_costs; ++k) mine[k] += x[p] * w[static_cast<size_t>(f[p]) * kLanes + k];
+      if (place(j) < 0) continue;
+      const auto r = static_cast<size_t>(place(j));
+      dot_lanes(held_out.columns_of(r), held_out.values_of(r), held_out.length(r), w_, products);
+      for (size_t k = 0, n = 0; k < kLanes; ++k)
+        if (is_held_out(j, k)) scores[j * how_.n_scores + n++] = products[k];
     }
   }
 
  private:
   const Documents &X_;
   const Class &c_;
-  const CrossFit &how_;
+  const FoldLanes &how_;
   float *w_;
   std::vector<float> alphas_;  // pairs × lanes
   ActiveOrder active_;
@@ -125,9 +123,8 @@ class LaneClass {
   double gap_ = 0, primal_ = 0;
 
   size_t row(size_t j) const { return static_cast<size_t>(c_.documents[j]); }
-  size_t fold(size_t j) const { return how_.fold_of[row(j)]; }
-  float cost(size_t lane) const { return how_.costs[lane % how_.n_costs]; }
-  bool is_held_out(size_t j, size_t lane) const { return fold(j) == lane / how_.n_costs; }
+  int32_t place(size_t j) const { return how_.place_of[row(j)]; }
+  bool is_held_out(size_t j, size_t lane) const { return place(j) >= 0 && how_.fold_of[place(j)] == how_.folds[lane]; }
 
   // One step for a pair in every lane that trains on it; false where it stays at a bound in all of them.
   bool update(size_t j) {
@@ -139,7 +136,7 @@ class LaneClass {
     for (size_t k = 0; k < kLanes; ++k) {
       changes[k] = 0;
       if (is_held_out(j, k)) continue;
-      const float margin = y * z[k], upper = full * cost(k), better = Loss::best(alphas[k], margin, upper, norm);
+      const float margin = y * z[k], upper = full * how_.costs[k], better = Loss::best(alphas[k], margin, upper, norm);
       if (alphas[k] > 0 || margin < 1 || !Loss::has_bound) {
         const double loss = upper * Loss::loss(margin), quadratic = static_cast<double>(alphas[k]) * margin;
         gap_ += loss - Loss::entropy(alphas[k], upper) + quadratic;
@@ -158,7 +155,7 @@ class LaneClass {
 }  // namespace
 
 void cross_fit_classes_in_place(const Documents &X, const Rows &held_out, LossKind loss, const Pairs &pairs,
-                                const float *document_weights, const CrossFit &how, const int32_t *classes, size_t n_classes,
+                                const float *document_weights, const FoldLanes &how, const int32_t *classes, size_t n_classes,
                                 const SolverLimits &limits, float *scores) {
   Large<float> w(X.n_columns * kLanes, 0.0f), whole(X.n_columns, 0.0f);
   FeatureSet marks(X.n_columns);
@@ -166,7 +163,7 @@ void cross_fit_classes_in_place(const Documents &X, const Rows &held_out, LossKi
     const auto k = static_cast<size_t>(classes[next]);
     const Class c = pairs.of(k, document_weights);
     with_loss(loss, [&](auto kind) {
-      float *mine = scores + static_cast<size_t>(pairs.offsets[k]) * how.n_costs;
+      float *mine = scores + static_cast<size_t>(pairs.offsets[k]) * how.n_scores;
       LaneClass<decltype(kind)> lanes(X, c, how, w.data(), whole.data(), mine);
       lanes.solve(limits, limits.seed + k);
       lanes.score(held_out, mine);

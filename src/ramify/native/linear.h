@@ -153,21 +153,26 @@ void solve_classes_in_place(const Documents &X, LossKind loss, const Pairs &pair
                             const Ancestors &ancestors, const int32_t *classes, size_t n_classes, const SolverLimits &limits,
                             Certificate *certificates);
 
-// Folds and costs that are solved side by side: their number is the number of lanes of a vector.
+// Problems that are solved side by side, as many as a vector has lanes.
 constexpr size_t kLanes = 8;
 
-// costs: factors of the costs. fold_of: by document, the fold that holds it out, from 0 on; kLanes / n_costs or above for none.
-struct CrossFit {
+// folds, costs: by lane, the fold whose documents it leaves out, and its factor of the costs. place_of: by document, its row among
+// those held out, -1 for none. fold_of: by such a row. n_scores: the largest number of lanes that leave the same fold out.
+struct FoldLanes {
+  const uint8_t *folds;
   const float *costs;
-  size_t n_costs;
+  const int32_t *place_of;
+  size_t n_documents;
   const uint8_t *fold_of;
+  size_t n_held_out;
+  size_t n_scores;
 };
 
-// For each pair of the listed classes and each cost, the score of its document by weights that were trained on the documents of the
-// other folds, from the dual variables of a solution on all documents on; NaN for documents that no fold holds out. Pairs far
-// beyond the margin keep their score in the solution. held_out: the documents as they are scored, with the same features.
+// For each pair of the listed classes, the scores of its document by the lanes that leave it out, in their order, from the dual
+// variables of a solution on all documents on; NaN where there is none. Pairs far beyond the margin keep their score in the
+// solution. held_out: the documents as they are scored, with the same features.
 void cross_fit_classes_in_place(const Documents &X, const Rows &held_out, LossKind loss, const Pairs &pairs,
-                                const float *document_weights, const CrossFit &how, const int32_t *classes, size_t n_classes,
+                                const float *document_weights, const FoldLanes &how, const int32_t *classes, size_t n_classes,
                                 const SolverLimits &limits, float *scores);
 
 // How features of the rows become features of the model: feature f of the model is feature positions[f] of the rows.

@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/string_view.h>
 
+#include <algorithm>
+
 #include "checks.h"
 #include "scoring.h"
 
@@ -11,6 +13,7 @@ namespace {
 using ramify::ActiveSet;
 using ramify::ClassVectors;
 using ramify::Documents;
+using ramify::FoldLanes;
 using ramify::LossKind;
 using ramify::Pairs;
 using ramify::Pattern;
@@ -42,6 +45,19 @@ Pairs make_pairs(const In<int64_t> &offsets, const In<int32_t> &documents, const
   check_size("alphas", alphas.size(), documents.size(), "one for each pair");
   return {n_classes,         n_documents,          offsets.data(),       documents.data(),
           n_positive.data(), cost_positive.data(), cost_negative.data(), alphas.data()};
+}
+
+FoldLanes make_fold_lanes(const In<uint8_t> &folds, const In<float> &costs, const In<int32_t> &place_of,
+                          const In<uint8_t> &fold_of) {
+  check_size("folds", folds.size(), ramify::kLanes, "one for each lane");
+  check_size("costs", costs.size(), ramify::kLanes, "one for each lane");
+  check_indices("place_of", place_of.data(), place_of.size(), -1, static_cast<int64_t>(fold_of.size()));
+  size_t n_lanes[256] = {0};  // by fold
+  bool is_positive = true;
+  for (size_t k = 0; k < ramify::kLanes; ++k) is_positive &= costs.data()[k] > 0, ++n_lanes[folds.data()[k]];
+  check(is_positive, "costs holds a number that is not above 0; give positive factors.");
+  return {folds.data(),   costs.data(),   place_of.data(), place_of.size(),
+          fold_of.data(), fold_of.size(), *std::max_element(n_lanes, n_lanes + 256)};
 }
 
 SparseVectors make_sparse_vectors(const In<int64_t> &start, const In<int64_t> &end, const In<int32_t> &features,
@@ -187,24 +203,20 @@ void solve_classes_in_place(const Held<Documents> &X, const Held<Pairs> &pairs, 
 }
 
 void cross_fit_classes_in_place(const Held<Documents> &X, const Held<Rows> &held_out, const Held<Pairs> &pairs,
-                                const In<float> &document_weights, const In<uint8_t> &fold_of, const In<float> &costs,
-                                const In<int32_t> &classes, std::string_view loss, double tolerance, size_t max_passes,
-                                uint64_t seed, const OutMatrix<float> &scores) {
+                                const In<float> &document_weights, const Held<FoldLanes> &lanes, const In<int32_t> &classes,
+                                std::string_view loss, double tolerance, size_t max_passes, uint64_t seed,
+                                const OutMatrix<float> &scores) {
   const LossKind kind = find_loss(loss);
   check_pairs(pairs, X);
-  check_size("held_out", held_out.n_rows, X.n_rows, "the number of documents");
   check_size("held_out", held_out.n_columns, X.n_columns, "the number of features");
+  check_size("held_out", held_out.n_rows, lanes.n_held_out, "the number of documents with a fold");
   check_size("document_weights", document_weights.size(), X.n_rows, "one for each document");
-  check_size("fold_of", fold_of.size(), X.n_rows, "one for each document");
-  check(costs.size() > 0 && ramify::kLanes % costs.size() == 0, "costs has a number of entries that does not divide 8; give 1, 2, 4 or 8.");
-  bool is_positive = true;
-  for (size_t k = 0; k < costs.size(); ++k) is_positive &= costs.data()[k] > 0;
-  check(is_positive, "costs holds a number that is not above 0; give positive factors.");
+  check_size("lanes", lanes.n_documents, X.n_rows, "one place for each document");
   check_indices("classes", classes, pairs.n_classes);
-  check_shape("scores", scores, static_cast<size_t>(pairs.offsets[pairs.n_classes]), costs.size(), "pairs × costs");
+  const auto n_pairs = static_cast<size_t>(pairs.offsets[pairs.n_classes]);
+  check_shape("scores", scores, n_pairs, lanes.n_scores, "pairs × lanes of a fold");
   without_gil([&] {
-    ramify::cross_fit_classes_in_place(X, held_out, kind, pairs, document_weights.data(),
-                                       {costs.data(), costs.size(), fold_of.data()}, classes.data(), classes.size(),
+    ramify::cross_fit_classes_in_place(X, held_out, kind, pairs, document_weights.data(), lanes, classes.data(), classes.size(),
                                        {tolerance, max_passes, seed}, scores.data());
   });
 }
@@ -373,6 +385,8 @@ void def_structs(nb::module_ &m) {
   def_struct(m, "Pairs",
              "The pairs of documents and classes, class by class, positives first; the dual variables alphas are written to.",
              &make_pairs, "offsets", "documents", "n_positive", "cost_positive", "cost_negative", "alphas", "n_documents");
+  def_struct(m, "FoldLanes", "By lane a fold and a factor of the costs; the row of every document that is held out, and its fold.",
+             &make_fold_lanes, "folds", "costs", "place_of", "fold_of");
   def_struct(m, "SparseVectors", "One sparse vector for each unit, from start to end; values may be written to.",
              &make_sparse_vectors, "start", "end", "features", "values", "n_features");
   def_struct(m, "ClassVectors", "One sparse vector for each class from `first` on; values are written to.",
@@ -395,7 +409,7 @@ void bind_linear(nb::module_ &m) {
              "classes", "loss", "tolerance", "max_passes", "seed", "certificates");
   m.attr("LANES") = ramify::kLanes;
   def_kernel(m, "cross_fit_classes_in_place", &cross_fit_classes_in_place, "X", "held_out", "pairs", "document_weights",
-             "fold_of", "costs", "classes", "loss", "tolerance", "max_passes", "seed", "scores");
+             "lanes", "classes", "loss", "tolerance", "max_passes", "seed", "scores");
   def_kernel(m, "assemble_class_weights_in_place", &assemble_class_weights_in_place, "X", "pairs", "scale", "positions",
              "threshold", "first", "last", "bias");
   def_kernel(m, "reorder_features_in_place", &reorder_features_in_place, "vectors", "units", "positions", "bias");

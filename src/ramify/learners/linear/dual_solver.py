@@ -37,12 +37,10 @@ from ramify.learners.linear.weights import merge_weights
 from ramify.parallel import Executor, Stage, WorkerGroup, WorkerLostError, describe, stage
 from ramify.parallel.checkpoints import invalid_checkpoint
 
-CANDIDATES = 40  # classes for which a document is a candidate negative at first, if classes are independent
-CANDIDATES_IN_FAST = 20  # the same if there will be no other negatives
-CANDIDATES_IN_TREE = 20  # the same if classes are tied: fewer documents then matter to a class
+CANDIDATES = 20  # classes for which a document is a candidate negative at first
 SAMPLE = 64  # classes on which the fast mode estimates the cost of missing pairs
 FIRST, FIRST_IN_TREE = 1e-2, 3e-2  # relative gap at which all pairs are screened for the first time
-SMALL = 1 << 18  # pairs up to which all are used from the start
+SMALL = 1 << 14  # pairs up to which all are used from the start
 MARGIN = 5  # in tolerances: how far outside its margin a missing pair of a tree may be and still be added
 SCREENINGS = 4  # of the missing pairs of a tree, while the weights above its classes are fixed
 MOST_SCREENINGS = 20  # of independent classes
@@ -140,8 +138,7 @@ def _find_candidates(problem: Problem, executor: Executor, placed: Any) -> tuple
     with stage("finding candidates", 2) as step:
         signatures = learn_signatures(problem.rows, problem.own, executor, placed)
         step.advance()
-        in_exact = CANDIDATES if problem.forest.is_flat else CANDIDATES_IN_TREE
-        count = CANDIDATES_IN_FAST if problem.settings.fast else in_exact
+        count = CANDIDATES
         others = csc_array(find_candidates(problem.rows, signatures, csr_array(problem.own), count, executor, placed))
         step.advance()
     return signatures, others

@@ -20,8 +20,9 @@ from scipy.special import expit
 
 from ramify.errors import ModelError
 from ramify.learners.base import Scores
-from ramify.learners.linear import cross_fit, incremental
+from ramify.learners.linear import incremental
 from ramify.learners.linear.candidates import Signatures
+from ramify.learners.linear.cross_fit import CrossFit, HeldOut, best_unless_close
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.problem import Certificate, Dual
@@ -189,9 +190,9 @@ class TiedLearner(LinearLearner):
         setup = check_setup(self, self.loss, self.mode)
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
-        self.slack_, warm_start = 0.0, self._warm_start
+        self.slack_, warm_start, held_out = 0.0, self._warm_start, None
         if warm_start is None:
-            trained, setup = self._train_at_best_cost(X, own, ties, sample_weight, setup)
+            trained, setup, held_out = self._train_at_best_cost(X, own, ties, sample_weight, setup)
         else:
             if self.C == "auto":
                 setup = replace(setup, C=warm_start.learner.C_)
@@ -199,8 +200,8 @@ class TiedLearner(LinearLearner):
             trained = self._train_incrementally(X, own, ties, sample_weight, setup, warm_start)
         self._store(trained, setup, targets)
         self._set_classes(ties.class_nodes)
-        if self.keeps_held_out and warm_start is None and (found := self._held_out_scores(X, trained)) is not None:
-            self.held_out_ = found[0], self._on_nodes(found[1])
+        if held_out is not None:
+            self.held_out_ = held_out[0], self._on_nodes(held_out[1])
         if warm_start is not None and self.shrinks_to_parents and isinstance(ties, Forest):
             leaves, taxonomy = warm_start.leaves, targets.taxonomy
             self.weights_, leaves = incremental.add_empty_leaves(trained.weights, ties, leaves, taxonomy)
@@ -217,69 +218,70 @@ class TiedLearner(LinearLearner):
         setup: Setup,
         judged: Any = None,
         keeps_held_out: bool = False,
-    ) -> tuple[TrainedWeights, Setup]:
+    ) -> tuple[TrainedWeights, Setup, tuple[NDArray[np.int64], Scores] | None]:
         """Weights for the given C or, with ``"auto"``, for the one that predicts held-out documents best.
 
-        Classes are solved for the first cost, independently of each other, folds start from there, and so does the solution for
-        another cost.
+        Then training documents and their out-of-fold scores, if they are wanted and classes are not tied. Classes are solved
+        for the first cost, independently of each other, folds start from there, and so does the solution for another cost.
         judged: by class, whether it is a label (default: all); with it, C of tied or dense problems is the first one.
-        keeps_held_out: whether out-of-fold scores are wanted.
+        keeps_held_out: whether out-of-fold scores are wanted, even if they are not kept.
         """
         directory = shard_directory()  # where large models are written in shards
         shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
         has_dual = self._train is train  # other solvers have no dual variables that folds could start from
         is_sparse = isinstance(ties, Forest) and shards is None and has_dual and not suits(X, own, setup)
         by_folds, is_enough = is_sparse and ties.is_flat, own.shape[0] >= FEWEST_DOCUMENTS
-        is_auto, wants_scores = self.C == "auto", by_folds and (self.keeps_held_out or keeps_held_out)
+        wants_scores = by_folds and (self.keeps_held_out or keeps_held_out)
 
         def solve(setup: Setup, ties: Any, start: Any = None) -> TrainedWeights:
             costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
             return self._train(X, own, ties, costs, replace(setup, shards=shards), start)
 
-        start = None
-        if is_auto:
+        trained: TrainedWeights | None = None
+        folds: CrossFit | None = None
+        if self.C == "auto":
             self.C_scores_ = {}
             setup = replace(setup, C=FIRST_COSTS[setup.settings.loss])
             if is_enough and is_sparse:  # ties are left out: they change the best cost little, and take longer to solve
                 units = ties if by_folds else flat_units(ties.class_nodes)
                 loose = max(setup.settings.tolerance, LOOSE)
                 rough = setup if by_folds else replace(setup, settings=replace(setup.settings, tolerance=loose))
-                C, trained = self._select_cost(X, own, judged, rough, lambda setup, start: solve(setup, units, start))
+                C, rough_weights, rough_folds = self._select_cost(
+                    X, own, judged, rough, lambda setup, start: solve(setup, units, start)
+                )
                 setup = replace(setup, C=C)
                 if by_folds:
-                    start = trained
+                    trained, folds = rough_weights, rough_folds
             elif (is_enough or not has_dual) and not by_folds and judged is None:
                 setup = replace(setup, C=self._select_C(X, own, ties, weight, setup))
         setup = replace(setup, keep_dual=self.keeps_warm_start or wants_scores)
-        return (solve(setup, ties) if start is None else start), setup
+        trained = solve(setup, ties) if trained is None else trained
+        if not wants_scores:
+            return trained, setup, None
+        if folds is None:
+            folds = CrossFit.of(trained, HeldOut.of(X, own.shape[1], self.block_ends), self.n_jobs)
+        return trained, setup, None if folds is None else (folds.held_out.documents, folds.scores(trained.weights))
 
     def _select_cost(
         self, X: csr_array, own: csr_array, judged: Any, setup: Setup, solve: Callable[[Setup, Any], TrainedWeights]
-    ) -> tuple[float, TrainedWeights]:
-        """The cost that predicts held-out documents best, and the solution for it."""
+    ) -> tuple[float, TrainedWeights, CrossFit | None]:
+        """The cost that predicts held-out documents best, the solution for it, and folds that start from there."""
         judged = np.ones(own.shape[1], dtype=bool) if judged is None else judged
-        is_multi_label, quality = bool(np.any(np.diff(own.indptr) != 1)), dict[float, float]()
+        is_multi_label, quality = bool(np.any(own[:, judged].sum(axis=1) != 1)), dict[float, float]()
+        held_out = HeldOut.of(X, own.shape[1], self.block_ends, compares_costs=True)
         setup = replace(setup, keep_dual=True)
         trained = solve(setup, None)
-        while (fit := cross_fit.CrossFit.of(trained, self.n_jobs)) is not None:
+        while (folds := CrossFit.of(trained, held_out, self.n_jobs)) is not None:
             with stage("selecting C", 1) as step:
-                found = cross_fit.measure_costs(fit, X, own, judged, is_multi_label)
+                factor, found = best_unless_close(folds.measure_costs(own, judged, is_multi_label), 1.0)
                 step.advance()
-            quality |= {setup.C * factor: each for factor, each in found.items()}
-            factor = cross_fit.best_unless_close(found, 1.0, own.shape[0] // 2)
-            if factor == 1:
+            quality |= {setup.C * each: found[each] for each in found}
+            if factor == 1 or len(quality) > MOST_COSTS:
                 break
             setup = replace(setup, C=setup.C * factor)
             trained = solve(setup, trained.start)
-            if min(found) < factor < max(found) or len(quality) > MOST_COSTS:
-                break  # otherwise the best cost may lie beyond those that were tried
         self.C_scores_ = dict(sorted(quality.items()))
-        return setup.C, trained
-
-    def _held_out_scores(self, X: csr_array, trained: TrainedWeights) -> tuple[NDArray[np.int64], Scores] | None:
-        """Training documents, and their scores by classes that were not trained on them; None where classes are tied."""
-        fit = cross_fit.CrossFit.of(trained, self.n_jobs)
-        return None if fit is None else cross_fit.out_of_fold_scores(fit, trained.weights, X, self.block_ends)
+        return setup.C, trained, folds
 
     def _on_nodes(self, scores: Scores) -> Scores:
         """Scores of classes as scores of nodes."""

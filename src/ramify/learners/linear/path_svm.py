@@ -20,10 +20,9 @@ from scipy.sparse import csr_array, diags_array, hstack
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Scores
-from ramify.learners.linear.cross_fit import best_unless_close
+from ramify.learners.linear.cross_fit import best_unless_close, count_by_group
 from ramify.learners.linear.learner import FEWEST_DOCUMENTS
 from ramify.learners.linear.recursive import OneVsRestSVM
-from ramify.learners.linear.select_C import mean_f1
 from ramify.learners.linear.taxonomy_ties import Forest, flat_units, tie_along_paths
 from ramify.learners.linear.training import check_setup, is_number
 from ramify.learners.linear.weights import Weights
@@ -70,8 +69,7 @@ class PathSVM(OneVsRestSVM):
         is_class, columns = forest.class_of >= 0, _documents_of(targets, forest)
         selects = self.ancestors == "auto" and not is_class.all() and X.shape[0] >= FEWEST_DOCUMENTS
         units = flat_units(forest.node)
-        trained, setup = self._train_at_best_cost(X, columns, units, sample_weight, setup, is_class, selects)
-        found = self._held_out_scores(X, trained) if selects or self.keeps_held_out else None
+        trained, setup, found = self._train_at_best_cost(X, columns, units, sample_weight, setup, is_class, selects)
         if self.ancestors != "auto":
             self.ancestors_ = float(self.ancestors)
         else:
@@ -109,14 +107,16 @@ def select_weight(documents: NDArray[np.int64], scores: Scores, columns: csr_arr
     scores: out of fold, documents × units. columns: which documents belong to which units.
     """
     is_class, above = forest.class_of >= 0, scores @ path_matrix(forest)
-    own = columns[documents][:, is_class].toarray()
-    quality = {}
+    own = columns[documents][:, is_class].tocoo()
+    has_label = np.bincount(own.row, minlength=len(documents)) > 0
+    labelled, n_classes, counts = np.flatnonzero(has_label), own.shape[1], {}
+    true_keys = own.row.astype(np.int64) * n_classes + own.col
     for share in SHARES:
-        predicted = np.zeros(own.shape, dtype=bool)
-        predicted[np.arange(len(own)), (scores[:, is_class] + np.float32(share) * above).argmax(axis=1)] = own.any(axis=1)
-        counts = [np.sum(each, axis=0) for each in (predicted & own, predicted, own)]
-        quality[share] = mean_f1(np.column_stack(counts).astype(np.float64))
-    return best_unless_close(quality, FIRST_SHARE, len(own))
+        predicted = (scores[:, is_class] + np.float32(share) * above).argmax(axis=1)[labelled]
+        is_true = np.isin(labelled * n_classes + predicted, true_keys)
+        parts = [(labelled[is_true], predicted[is_true]), (labelled, predicted), (own.row, own.col)]
+        counts[share] = count_by_group(parts, n_classes)
+    return best_unless_close(counts, FIRST_SHARE)[0]
 
 
 def _documents_of(targets: Targets, forest: Forest) -> csr_array:
