@@ -21,6 +21,7 @@ SAMPLE = 1000  # texts whose length decides which blocks are used
 SHORT, LONG = 30, 200  # words of a short and of a long text
 UNSEGMENTED = 12  # characters of a word from which on a script has no spaces between words
 FEW = 50  # texts below which rare n-grams are kept
+RARE_CHARACTERS, RARE_PAIRS = 3, 5  # of at least 1,000 longer texts, the fewest that an n-gram or a pair of words must be in
 COMMON = 0.1  # fraction of the documents: n-grams of characters in more of them say little, and are most of a long text
 PAIRS_WEIGHT = 0.5  # of pairs of words beside single words
 
@@ -257,7 +258,8 @@ def choose_blocks(texts: Iterable[str], words: dict[str, Any] | None = None) -> 
 
     Short texts: words and pairs of words, and n-grams of 3 to 4 characters. Longer ones: words, pairs of words with half the
     weight, and n-grams of 4 characters that are in at most a tenth of the documents; above 200 words, no pairs. In scripts
-    without spaces, n-grams of 1 to 3 characters.
+    without spaces, n-grams of 1 to 3 characters. Rare n-grams and pairs are left out, since they say next to nothing and are
+    most of the features.
 
     >>> blocks, weights = choose_blocks(["a short text"] * 60)
     >>> [(block.analyzer, block.ngram_range) for block in blocks], weights
@@ -272,12 +274,15 @@ def choose_blocks(texts: Iterable[str], words: dict[str, Any] | None = None) -> 
         return [Words(**settings), Characters(1, 3, analyzer="char", **limits)], [1.0, 1.0]
     if length <= SHORT or "ngram_range" in settings:
         return [Words(**{"ngram_range": (1, 2), **settings}), Characters(**limits)], [1.0, 1.0]
+    rare_pairs: dict[str, Any] = dict(limits)
+    if hashing is None and len(few) == SAMPLE:
+        limits["min_df"], rare_pairs["min_df"] = RARE_CHARACTERS, RARE_PAIRS
     if hashing is None and len(few) >= FEW:
         limits["max_df"] = COMMON
     characters = Characters(4, 4, **limits)
     if length > LONG:
         return [Words(**settings), characters], [1.0, 1.0]
-    pairs = Words(**{"min_df": 1 if hashing is not None else rare, **settings, "ngram_range": (2, 2)})
+    pairs = Words(**{**rare_pairs, **settings, "ngram_range": (2, 2)})
     return [Words(**settings), pairs, characters], [1.0, PAIRS_WEIGHT, 1.0]
 
 
