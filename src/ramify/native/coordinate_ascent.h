@@ -92,7 +92,7 @@ struct SquaredHinge {
     return std::max(alpha - slope / (curvature + 1 / (2 * upper)), 0.0f);
   }
   static float at_zero(float upper) { return 2 * upper; }
-  static float rescaled(float alpha, float) { return alpha; }
+  static float rescaled(float alpha, float factor) { return alpha * std::sqrt(factor); }
   static bool is_at_bound(float alpha, float z, float, float slack) { return alpha <= 0 && z > 1 + slack; }
 };
 

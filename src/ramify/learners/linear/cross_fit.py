@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from ramify import native
 from ramify.learners.linear.dual_solver import TrainedWeights
-from ramify.learners.linear.problem import Pairs, Rows
+from ramify.learners.linear.problem import Rows
 from ramify.learners.linear.select_C import mean_f1
 from ramify.learners.linear.weights import class_blocks
 from ramify.parallel import choose_executor, count_workers, row_blocks
@@ -87,10 +87,10 @@ class CrossFit:
     @classmethod
     def of(cls, trained: TrainedWeights, held_out: HeldOut, n_jobs: int | None) -> CrossFit | None:
         """From trained weights with dual variables; None for others."""
-        problem, order, start = trained.problem, trained.order, trained.start
-        if problem is None or order is None or start is None or start.pairs is None:
+        start = trained.start
+        if not isinstance(start, TrainedWeights) or start.problem is None or start.order is None or start.pairs is None:
             return None
-        pairs: Pairs = start.pairs
+        problem, order, pairs = start.problem, start.order, start.pairs
         if not pairs.alphas.flags.writeable:  # as they come from other processes
             pairs = replace(pairs, alphas=pairs.alphas.copy())
         place = np.full(len(problem.rows), -1, dtype=np.int32)

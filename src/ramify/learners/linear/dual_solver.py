@@ -37,9 +37,9 @@ from ramify.learners.linear.weights import merge_weights
 from ramify.parallel import Executor, Stage, WorkerGroup, WorkerLostError, describe, stage
 from ramify.parallel.checkpoints import invalid_checkpoint
 
-CANDIDATES = 20  # classes for which a document is a candidate negative at first
+CANDIDATES, FEW_CANDIDATES = 20, 10  # classes for which a document is a candidate negative at first; if they are independent
 SAMPLE = 64  # classes on which the fast mode estimates the cost of missing pairs
-FIRST, FIRST_IN_TREE = 1e-2, 3e-2  # relative gap at which all pairs are screened for the first time
+FIRST, FIRST_IN_TREE = 1e-1, 3e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 14  # pairs up to which all are used from the start
 MARGIN = 5  # in tolerances: how far outside its margin a missing pair of a tree may be and still be added
 SCREENINGS = 4  # of the missing pairs of a tree, while the weights above its classes are fixed
@@ -59,8 +59,8 @@ class TrainedWeights:
 
     pairs: the dual variables, if requested; dual: the same for documents in their own order. figures: for each class its part
     of the objective and of the bound; inner units add the same to both. signatures, n_candidates: how candidate classes of a
-    document are found, unless all pairs were used, and how many are scored. problem, order: of a solution that can be started
-    from: what was solved, and the documents in the order of its rows.
+    document are found, unless all pairs were used, and how many are scored. problem, order: of a start: what was solved, and
+    the documents in the order of its rows.
     """
 
     weights: Any  # Weights or ShardedWeights
@@ -97,9 +97,10 @@ def solve(
     elif isinstance(start, Dual):
         pairs = resume(start, problem, complete)
     elif start is not None and start.pairs is not None:
-        # dual variables in proportion to the new costs, so that those at a bound stay there
+        # dual variables in proportion to the new costs, so that those at a bound stay there; those without a bound change less
         known, costs, signatures = start.pairs, problem.costs, start.signatures
         factor = costs.negative / np.maximum(known.cost_negative, np.float32(1e-30))
+        factor = np.sqrt(factor) if problem.settings.loss == "squared_hinge" else factor
         alphas = known.alphas * np.repeat(factor, np.diff(known.offsets))
         pairs = replace(known, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
     else:
@@ -138,7 +139,7 @@ def _find_candidates(problem: Problem, executor: Executor, placed: Any) -> tuple
     with stage("finding candidates", 2) as step:
         signatures = learn_signatures(problem.rows, problem.own, executor, placed)
         step.advance()
-        count = CANDIDATES
+        count = FEW_CANDIDATES if problem.forest.is_flat and not problem.settings.fast else CANDIDATES
         others = csc_array(find_candidates(problem.rows, signatures, csr_array(problem.own), count, executor, placed))
         step.advance()
     return signatures, others

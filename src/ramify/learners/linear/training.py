@@ -153,8 +153,11 @@ def train(
     executor = choose_executor(setup.n_jobs)
     if isinstance(ties, Structure):
         return solve_graph(GraphProblem(arrange_rows(X, setup.bias), own.tocsc(), ties, costs, setup.settings), executor)
-    order = np.argsort(first_class_of(own), kind="stable")  # documents of neighbours in the tree then share cached features
-    rows = arrange_rows(X[order], setup.bias)
+    if isinstance(start, TrainedWeights) and start.problem is not None and start.order is not None:
+        order, rows = start.order, start.problem.rows  # of the same documents
+    else:
+        order = np.argsort(first_class_of(own), kind="stable")  # documents of neighbours in the tree then share cached features
+        rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
     problem = Problem(rows, csc_array(own[order]), ties, costs, setup.settings)
     if isinstance(start, Dual):
@@ -162,7 +165,8 @@ def train(
     solution = solve(problem, executor, start, setup.keep_dual, setup.shards)
     trained = replace(solution, signatures=None, pairs=None)  # those of the solution are in the order of its rows
     if setup.keep_dual and solution.pairs is not None:
-        trained = replace(trained, start=solution, dual=Dual.of(solution.pairs, order), problem=problem, order=order)
+        start = replace(solution, weights=None, problem=problem, order=order)
+        trained = replace(trained, start=start, dual=Dual.of(solution.pairs, order))
     if solution.signatures is None or not setup.settings.fast:
         return trained
     n_candidates = count_candidates(rows, solution.signatures, csr_array(problem.own), executor)
