@@ -25,7 +25,7 @@ from ramify.errors import ModelError
 from ramify.taxonomy import Taxonomy, levels_of
 
 START_RANGE = 10.0  # of γ v between the best and the worst alternative, where the search begins
-MAX_DOCUMENTS = 2000  # for the default scale
+MAX_DOCUMENTS = 500  # from which the scale of a softmax over all nodes is estimated
 MIN_LOG_ODDS = -34.0  # relative to the best alternative, so that every child keeps some probability
 MAX_COEFFICIENT, MIN_SCALE = 1e3, 1e-6  # of all three coefficients, and of the scale, in units of the search
 

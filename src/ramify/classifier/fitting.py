@@ -318,7 +318,7 @@ def refuse_class_weight(learner: Any) -> None:
 # ---- calibration ----------------------------------------------------------------------------------------------------------
 
 FEWEST_HELD_OUT = 100  # documents to fit a calibration on
-MOST_CALIBRATED = 3_000_000  # documents × nodes that a calibration is fitted on, where held-out scores cost little
+MOST_CALIBRATED = 2_000_000  # documents × nodes that a calibration is fitted on, where held-out scores cost little
 MOST_NODES = 50_000  # beyond that, documents × nodes do not fit into memory
 
 

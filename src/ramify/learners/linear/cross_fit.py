@@ -22,7 +22,7 @@ from ramify import native
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.problem import Rows
 from ramify.learners.linear.select_C import mean_f1
-from ramify.learners.linear.weights import class_blocks
+from ramify.learners.linear.weights import Weights, class_blocks
 from ramify.parallel import choose_executor, count_workers, row_blocks
 
 TOLERANCE, PASSES = 1e-3, 4  # relative duality gap that is small enough for a fold, and passes at most
@@ -30,7 +30,8 @@ COSTS = (1.0, 1 / 3, 10 / 3)  # factors of the first cost that are compared
 RARE = 16  # documents; a feature of more of them is hardly ever in one fold alone
 SAME = 1e-3  # difference of squared lengths up to which rows count as normalized
 MOST_DOCUMENTS, FEWEST_DOCUMENTS = 4000, 1000  # that are held out
-MOST_SCORES, BLOCK_SCORES = 1 << 25, 1 << 24  # documents × classes: in all, and at a time
+MOST_SCORES = 1 << 25  # documents × classes
+BLOCK_WEIGHTS = 1 << 23  # bytes of the table of weights that score at a time
 LEAST_GAIN = 0.002  # of the quality, for which another value is worth a further training
 ERRORS = 2  # standard errors up to which a gain may be chance
 GROUPS = 8  # of documents, left out one at a time to estimate how much of a gain is chance
@@ -105,11 +106,13 @@ class CrossFit:
         list(work.map(lambda some: native.cross_fit_classes_in_place(*data, some, *how), blocks))
         return cls(held_out, order[pairs.documents], np.repeat(np.arange(len(pairs)), np.diff(pairs.offsets)), found)
 
-    def scores(self, weights: Any) -> NDArray[np.float32]:
+    def scores(self, weights: Weights) -> NDArray[np.float32]:
         """Held-out documents × classes: out-of-fold scores, and those of the solution's weights where there is no pair."""
         held_out, n_classes = self.held_out, weights.n_classes
-        blocks = row_blocks(len(held_out.documents), n_classes, BLOCK_SCORES)
-        scores = np.concatenate([weights.score(held_out.rows[some]) for some in blocks])
+        scores = np.empty((len(held_out.documents), n_classes), dtype=np.float32)
+        width = 8 * weights.n_features if weights.fits_table else 0
+        for some in row_blocks(n_classes, width, BLOCK_WEIGHTS):  # the classes are independent
+            scores[:, some] = Weights.flat(csr_array(weights.deltas[some]), weights.bias[some]).score(held_out.rows)
         used = np.flatnonzero(~np.isnan(self.found[:, 0]))
         scores[np.searchsorted(held_out.documents, self.documents[used]), self.classes[used]] = self.found[used, 0]
         return scores

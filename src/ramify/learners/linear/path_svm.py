@@ -137,10 +137,17 @@ def path_matrix(forest: Forest) -> NDArray[np.float32]:
 
 def added_along_paths(units: Any, forest: Forest, share: float) -> Weights:
     """Weights whose paths add up to those of a class and λ times those of its ancestors."""
-    factor, is_join = np.where(forest.class_of >= 0, 1.0, share), forest.joins.is_join
-    # a join of a DAG has no classifier of its own, and adds up those of the ancestors that its path lacks
-    mixed = csr_array(diags_array(np.where(is_join, 0.0, factor)) + share * forest.joins.matrix(), dtype=np.float32)
-    deltas = csr_array(mixed @ units.deltas)
-    deltas.eliminate_zeros()
+    factor, is_join = np.where(forest.class_of >= 0, 1.0, share).astype(np.float32), forest.joins.is_join
+    if is_join.any():
+        # a join of a DAG has no classifier of its own, and adds up those of the ancestors that its path lacks
+        mixed = csr_array(diags_array(np.where(is_join, 0, factor)) + share * forest.joins.matrix(), dtype=np.float32)
+        deltas, bias = csr_array(mixed @ units.deltas, dtype=np.float32), mixed @ units.bias
+    else:
+        rows = units.deltas
+        values = rows.data * np.repeat(factor, np.diff(rows.indptr))
+        deltas, bias = csr_array((values, rows.indices, rows.indptr), shape=rows.shape), factor * units.bias
+    if share == 0 or is_join.any():
+        deltas = deltas.copy()
+        deltas.eliminate_zeros()
     class_units = np.flatnonzero(forest.class_of >= 0).astype(np.int64)
-    return Weights(csr_array(deltas, dtype=np.float32), mixed @ units.bias, forest.parent, class_units)
+    return Weights(deltas, bias, forest.parent, class_units)

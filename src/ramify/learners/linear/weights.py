@@ -71,7 +71,7 @@ class Weights:
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
-        if self._fits_table:
+        if self.fits_table:
             table, bias = self._table
             S = np.empty((X.shape[0], len(bias)))
             native.score_rows_in_place(native.rows_of(X), table, bias, S)
@@ -84,10 +84,11 @@ class Weights:
 
     def make_ready(self) -> None:
         """Arrange weights for scoring, before threads share them."""
-        _ = self._table if self._fits_table else self._by_feature
+        _ = self._table if self.fits_table else self._by_feature
 
     @property
-    def _fits_table(self) -> bool:
+    def fits_table(self) -> bool:
+        """Whether documents are scored with a dense table of weights, features × classes."""
         return self.n_features * self.n_classes <= MAX_TABLE
 
     @cached_property
