@@ -36,6 +36,9 @@ FEATURES: dict[str, Any] = {
     "words, ½ pairs, characters 4 in at most 10 %": FeatureUnion(
         [Words(), Words(ngram_range=(2, 2), min_df=2), Characters(4, 4, **COMMON)], [1.0, 0.5, 1.0]
     ),
+    "the same, pairs in 5 and n-grams in 3 documents": FeatureUnion(
+        [Words(), Words(ngram_range=(2, 2), min_df=5), Characters(4, 4, min_df=3, max_df=0.1)], [1.0, 0.5, 1.0]
+    ),
     "chosen by length": FeatureUnion(),
 }
 SQUARED = {"loss": "squared_hinge", "n_jobs": -1}

@@ -42,7 +42,7 @@ FEWEST_DOCUMENTS = 100  # from which on C is selected
 MOST_COSTS = 12  # that are tried
 LOOSE = 1e-2  # relative duality gap that suffices to compare costs of tied classes
 MOST_DUAL_VARIABLES = 1 << 25  # that are stored with a model
-FIRST_COSTS = {"hinge": 1.0, "squared_hinge": 3.0, "logistic": 30.0}  # by loss: C that suits most texts
+FIRST_COSTS = {"hinge": 3.0, "squared_hinge": 3.0, "logistic": 30.0}  # by loss: C that suits most texts
 
 
 class Gap(float):
