@@ -3,7 +3,7 @@
 $ python benchmarks/ensembles.py --data DIR
 
 No test document of a corpus is read: of its training documents, at most 14,000, a quarter is held out. Corpora with one label
-per document; predicted is the most probable label. Prints a table in Markdown: micro F1 / macro F1, and CPU seconds of training.
+per document; predicted is the most probable label. Prints a Markdown table: micro F1 / macro F1, and CPU seconds of training.
 """
 
 from __future__ import annotations

@@ -65,6 +65,12 @@ def test_blocks_suit_the_length_of_texts():
     assert choose_blocks(["a b"] * 9, {"stop_words": "english"})[0][0].stop_words == "english"
 
 
+@pytest.mark.parametrize(("n_texts", "limits"), [(20, [1, 1, 1]), (999, [1, 2, 2]), (1000, [1, 5, 3])])
+def test_rare_pairs_and_n_grams_of_many_longer_texts_are_left_out(n_texts, limits):
+    assert [block.min_df for block in choose_blocks(["word " * 60] * n_texts)[0]] == limits
+    assert choose_blocks(["word " * 300] * n_texts)[0][1].min_df == limits[2]
+
+
 def test_a_block_without_terms_is_left_out_unless_it_was_given():
     assert len(FeatureUnion().fit(["x y z", "y z"]).blocks_) == 1  # no words of two letters
     with pytest.raises(InputError, match="no words"):

@@ -199,3 +199,17 @@ def test_blocks_are_cut_by_characters_and_by_texts(small_blocks):
     cut, total = term_counts.cut((text for text in ["abcdef", "abcdef", "x" * 30, "a", "b", "c", "d", "e"]), 1)
     assert total is None
     assert [len(block) for block in cut] == [2, 1, 4, 1]
+
+
+@given(
+    st.lists(st.integers(0, 12), max_size=40).map(lambda lengths: ["x" * length for length in lengths]),
+    st.integers(1, 60),
+    st.integers(1, 4),
+)
+def test_blocks_of_a_list_are_those_of_an_iterator(listed, characters, workers):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SMALL_BLOCK", "LARGE_BLOCK"):
+            patch.setattr(term_counts, name, characters)
+        patch.setattr(term_counts, "MAX_TEXTS", 7)
+        blocks, number = term_counts.cut(listed, workers)
+        assert (list(blocks), number) == (list(term_counts.cut(iter(listed), workers)[0]), len(listed))

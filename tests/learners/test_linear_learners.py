@@ -287,8 +287,8 @@ def test_multi_label_documents_are_given_all_classes_above_zero_and_the_best():
             ]
 
 
-def test_with_nothing_to_hold_out_the_cost_is_the_default():
-    assert OneVsRestSVM(C="auto").fit(np.eye(3), ["a", "b", "c"]).C_ == 1
+def test_with_nothing_to_hold_out_the_cost_is_the_first():
+    assert OneVsRestSVM(C="auto").fit(np.eye(3), ["a", "b", "c"]).C_ == 3
 
 
 # ---- the best nodes -------------------------------------------------------------------------------------------------------

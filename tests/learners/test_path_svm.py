@@ -53,11 +53,12 @@ def added_by_hand(taxonomy, X, Y, share, C):
 
 
 @pytest.mark.parametrize(("taxonomy", "labels"), [(TREE, LABELS), (DAG, ["both", "left", "right", "far"])], ids=["tree", "DAG"])
+@pytest.mark.parametrize("share", [0.0, 0.3])
 @each_seed(3)
-def test_scores_are_those_of_flat_classifiers_added_over_all_ancestors(taxonomy, labels, seed):
+def test_scores_are_those_of_flat_classifiers_added_over_all_ancestors(taxonomy, labels, share, seed):
     X, Y = make_texts(taxonomy, labels, seed)
-    fitted = PathSVM(taxonomy, C=2.0, ancestors=0.3, tol=1e-5).fit(X, Y)
-    np.testing.assert_allclose(fitted.scores(X), added_by_hand(taxonomy, X, Y, 0.3, 2.0), atol=0.02)
+    fitted = PathSVM(taxonomy, C=2.0, ancestors=share, tol=1e-5).fit(X, Y)
+    np.testing.assert_allclose(fitted.scores(X), added_by_hand(taxonomy, X, Y, share, 2.0), atol=0.02)
 
 
 def test_without_ancestors_it_is_flat():
