@@ -188,8 +188,9 @@ def test_branches_are_the_topmost_nodes_with_a_choice(parents):
 def test_fractions_of_wrong_labels_equal_the_oracle(case):
     parents, P, truth = case
     taxonomy = build(parents)
-    for p, true in zip(P, truth.toarray(), strict=True):
-        thresholds, losses = worst_wrong_fractions(np.asarray(p), true, taxonomy)
+    documents, at, found = worst_wrong_fractions(np.asarray(P), truth.toarray(), taxonomy)
+    for number, (p, true) in enumerate(zip(P, truth.toarray(), strict=True)):
+        thresholds, losses = at[documents == number], found[documents == number]
         assert thresholds.tolist() == sorted({chance for chance in p if chance >= MIN_THRESHOLD}, reverse=True)
         members = set(np.flatnonzero(true).tolist())
         expected = [float(oracle.wrong_fraction(p, members, parents, threshold)) for threshold in thresholds]
@@ -288,8 +289,8 @@ def test_predictors_can_be_stored_and_broken_ones_are_refused(multi_label):
 
 def test_what_is_hardly_probable_is_no_threshold():
     taxonomy = Taxonomy.flat(["a", "b"])
-    thresholds, losses = worst_wrong_fractions(np.asarray([0.5, MIN_THRESHOLD / 2]), np.asarray([True, False]), taxonomy)
-    assert (thresholds.tolist(), losses.tolist()) == ([0.5], [0.0])
+    found = worst_wrong_fractions(np.asarray([[0.5, MIN_THRESHOLD / 2]]), np.asarray([[True, False]]), taxonomy)
+    assert [part.tolist() for part in found] == [[0], [0.5], [0.0]]
 
 
 def test_where_nodes_have_multiple_parents_risk_control_is_used():

@@ -242,18 +242,18 @@ class ConformalRiskControl:
     @classmethod
     def fit(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
         """From probabilities and true labels, closed upward."""
-        T = truth.toarray()
-        found = [worst_wrong_fractions(p, true, taxonomy) for p, true in zip(_cap_at_parents(P, taxonomy), T, strict=True)]
-        at = np.concatenate([np.zeros(0), *(thresholds for thresholds, _ in found)])
-        increment = np.concatenate([np.zeros(0), *(np.diff(losses, prepend=0.0) for _, losses in found)])
+        documents, at, losses = worst_wrong_fractions(_cap_at_parents(P, taxonomy), truth.toarray(), taxonomy)
+        is_first = np.diff(documents, prepend=-1) != 0
+        increment = np.diff(losses, prepend=0.0)
+        increment[is_first] = losses[is_first]
         order = np.argsort(-at, kind="stable")
-        at, losses = at[order], np.cumsum(increment[order]) / max(1, len(T))
+        at, losses = at[order], np.cumsum(increment[order]) / max(1, len(P))
         last = np.append(at[1:] != at[:-1], True) if len(at) else np.zeros(0, dtype=bool)
         at, losses = at[last], losses[last].clip(0, 1)
         if len(at) > MAX_STEPS:  # a subset of the thresholds is still valid: each has its own loss
             stored = np.unique(np.linspace(0, len(at) - 1, MAX_STEPS).astype(np.int64))
             at, losses = at[stored], losses[stored]
-        return cls(at, losses, len(T))
+        return cls(at, losses, len(P))
 
     @property
     def least_risk(self) -> float:
@@ -298,30 +298,37 @@ ConformalPredictor = ConformalPaths | ConformalRiskControl  # a guarantee of the
 CONFORMAL_KINDS: dict[str, Any] = {kind.kind: kind for kind in (ConformalPaths, ConformalRiskControl)}
 
 
-def worst_wrong_fractions(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Floats, Floats]:
-    """Descending thresholds, and the largest fraction of wrong most specific labels at any threshold down to each.
+def worst_wrong_fractions(P: Floats, truth: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Ints, Floats, Floats]:
+    """Documents, descending thresholds of each, and the largest fraction of wrong labels at any threshold down to each.
+
+    Labels are the most specific nodes above a threshold. P: documents × nodes, no child's above its parent's.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
-    >>> [part.tolist() for part in worst_wrong_fractions(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
-    [[0.9, 0.6, 0.2], [0.0, 0.0, 0.5]]
+    >>> [part.tolist() for part in worst_wrong_fractions(np.array([[0.9, 0.6, 0.2]]), np.array([[True, True, False]]), tree)]
+    [[0, 0, 0], [0.9, 0.6, 0.2], [0.0, 0.0, 0.5]]
     """
-    nodes = np.flatnonzero(p >= MIN_THRESHOLD)
-    nodes = nodes[np.argsort(-p[nodes], kind="stable")]  # parents come first, also among equal probabilities
-    values, is_wrong, offsets, parents = p[nodes].tolist(), (~true).tolist(), taxonomy.parent_offsets, taxonomy.parent_nodes
-    has_below: set[int] = set()
-    taken = wrong = 0
-    thresholds, losses, worst = [], [], 0.0
-    for node, value, following in zip(nodes.tolist(), values, [*values[1:], -np.inf], strict=False):
-        taken, wrong = taken + 1, wrong + is_wrong[node]
-        for parent in parents[offsets[node] : offsets[node + 1]].tolist():
-            if parent not in has_below:  # it was among the most specific ones until now
-                taken, wrong = taken - 1, wrong - is_wrong[parent]
-                has_below.add(parent)
-        if following < value:
-            worst = max(worst, wrong / taken)
-            thresholds.append(value)
-            losses.append(worst)
-    return np.asarray(thresholds), np.asarray(losses)
+    documents, nodes = np.nonzero(P >= MIN_THRESHOLD)
+    order = np.lexsort((-P[documents, nodes], documents))  # parents come first, also among equal probabilities
+    documents, nodes = documents[order], nodes[order]
+    p = P[documents, nodes]
+    # a node adds a label and, if it is the first below one of its parents, takes the place of that parent
+    n_parents = np.diff(taxonomy.parent_offsets)[nodes]
+    below = np.repeat(np.arange(len(nodes)), n_parents)
+    starts = np.repeat(taxonomy.parent_offsets[nodes] - np.cumsum(n_parents) + n_parents, n_parents)
+    parents = taxonomy.parent_nodes[starts + np.arange(len(below))]
+    first = np.unique(documents[below] * P.shape[1] + parents, return_index=True)[1]
+    replaced = truth[documents[below[first]], parents[first]]
+    n_labels = np.cumsum(1 - np.bincount(below[first], minlength=len(nodes)))
+    n_wrong = np.cumsum(~truth[documents, nodes] - np.bincount(below[first], ~replaced, minlength=len(nodes)))
+    is_last = np.append((documents[1:] != documents[:-1]) | (p[1:] < p[:-1]), True)[: len(nodes)]
+    ends = np.flatnonzero(np.append(documents[1:] != documents[:-1], True)[: len(nodes)])
+    before = np.searchsorted(ends, np.arange(len(nodes)))  # how many documents end before
+    earlier_labels, earlier_wrong = (np.concatenate([[0], counts[ends]])[before] for counts in (n_labels, n_wrong))
+    fraction = ((n_wrong - earlier_wrong) / (n_labels - earlier_labels))[is_last]
+    documents, p = documents[is_last], p[is_last]
+    values, rank = np.unique(fraction, return_inverse=True)  # the running maximum of a document, in whole numbers
+    worst = np.maximum.accumulate(documents * len(values) + rank) - documents * len(values)
+    return documents, p, values[worst]
 
 
 def _cap_at_parents(P: NDArray[Any], taxonomy: Taxonomy) -> Floats:
