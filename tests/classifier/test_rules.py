@@ -218,3 +218,21 @@ def test_thresholds_are_fitted_on_held_out_scores_and_not_on_training_scores(mul
     fitted = clf.learner_.scores(clf.vectorizer_.transform(texts))
     leaves = [clf.taxonomy_.index(path) for path in ("food/fruit", "food/bread", "drink/tea")]
     assert np.all(clf.decision_.thresholds[leaves] < np.quantile(fitted[:, leaves], 0.9, axis=0))
+
+
+def test_documents_whose_label_no_other_has_say_nothing_of_a_rule(spied):
+    taxonomy = Taxonomy.flat(["a", "b", "c", "d"])
+    X = csr_array(np.arange(1, 11, dtype=np.float32)[:, None])
+    Y = taxonomy.encode([["a"], ["b"], ["a"], ["b"], ["a", "c"], ["d"], ["a"], ["b"], [], ["a", "b"]])
+    fit_rule(rule := Recorder(), Spy(taxonomy=taxonomy).fit(X, Y), X, Y)
+    assert sorted(rule.scores[:, 0].tolist()) == [1, 2, 3, 4, 7, 8, 9, 10]
+
+
+def test_with_one_document_a_class_answers_do_not_have_dozens_of_labels(shop):
+    train, first = shop.train.labelled(), {}
+    for document in np.random.default_rng(2).permutation(len(train)).tolist():
+        first.setdefault(train.labels[document][0], document)
+    few = train.take(np.sort(list(first.values())))
+    fitted = TextClassifier(taxonomy=shop.taxonomy).fit(few.documents, few.labels)
+    assert fitted.decision_.kind == "gcut"
+    assert np.mean([len(found) for found in fitted.predict(shop.test.documents)]) < 1.5

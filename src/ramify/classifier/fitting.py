@@ -197,6 +197,7 @@ _BY_NODE = (decisions.Best, decisions.Sign, decisions.TopDown, decisions.Descend
 _FITTED = (decisions.IsotonicSmooth, decisions.GCut, decisions.SCut, decisions.RCut, decisions.PCut, decisions.PredictedCut)
 RULES: dict[str, Any] = {rule.kind: rule for rule in (*_BY_NODE, *_FITTED)}
 RULE_FOLDS = 3
+FEWEST_FAIR = 0.25  # of the held-out documents, to fit a rule on them
 MAX_SCORES = 1 << 28  # held-out documents × nodes; beyond that, a sample of the documents is used
 
 
@@ -238,7 +239,10 @@ def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
 
 
 def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> FittableRule:
-    """Fit a rule on out-of-fold values: each document is scored by a learner that was not trained on it."""
+    """Fit a rule on out-of-fold values: each document is scored by a learner that was not trained on it.
+
+    A document with a label that no other document has cannot be predicted right, and so says nothing of the rule.
+    """
     n_docs, n_nodes = Y.shape
     if learner.held_out_ is not None:  # from its calibration
         documents, scores = learner.held_out_
@@ -250,9 +254,12 @@ def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> Fi
             fitted = unfitted_copy(learner).fit(*train)
             documents, parts = np.append(documents, held_out), [*parts, values_for(rule, fitted, fitted.scores(new))]
         scores = values = np.concatenate(parts or [np.zeros((0, n_nodes))])
-    own = most_specific(Y[documents], learner.taxonomy_).tocoo()
-    if np.isfinite(scores[own.row, own.col]).any():
-        return rule.fit(values, Y[documents], learner.taxonomy_)
+    all_own = most_specific(Y, learner.taxonomy_)
+    own, is_single = csr_array(all_own[documents]), np.bincount(all_own.indices, minlength=n_nodes) == 1
+    fair = np.flatnonzero(own.astype(np.int64) @ is_single.astype(np.int64) == 0)
+    own = csr_array(own[fair]).tocoo()
+    if len(fair) >= FEWEST_FAIR * len(documents) and np.isfinite(scores[fair][own.row, own.col]).any():
+        return rule.fit(values[fair], Y[documents[fair]], learner.taxonomy_)
     return rule.fit(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few documents to hold any out
 
 
