@@ -66,20 +66,22 @@ class PathSVM(OneVsRestSVM):
         self._check_parameters()
         setup = check_setup(self, self.loss, self.mode)
         forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
-        is_class, columns = forest.class_of >= 0, _documents_of(targets, forest)
+        own_units = np.flatnonzero(~forest.joins.is_join)  # a join of a DAG has no classifier of its own
+        is_class, paths = forest.class_of[own_units] >= 0, path_matrix(forest)[own_units]
+        columns = csr_array(_documents_of(targets, forest)[:, own_units])
         selects = self.ancestors == "auto" and not is_class.all() and X.shape[0] >= FEWEST_DOCUMENTS
-        units = flat_units(forest.node)
+        units = flat_units(forest.node[own_units])
         trained, setup, found = self._train_at_best_cost(X, columns, units, sample_weight, setup, is_class, selects)
         if self.ancestors != "auto":
             self.ancestors_ = float(self.ancestors)
         else:
             first = 0.0 if is_class.all() else FIRST_SHARE
-            self.ancestors_ = select_weight(*found, columns, forest) if selects and found is not None else first
+            self.ancestors_ = select_weight(*found, columns, is_class, paths) if selects and found is not None else first
         self._store(replace(trained, weights=added_along_paths(trained.weights, forest, self.ancestors_)), setup, targets)
         self.dual_ = self.class_figures_ = None  # those of all nodes, which an update does not start from
         self._set_classes(forest.class_nodes)
         if self.keeps_held_out and found is not None:
-            above = np.float32(self.ancestors_) * (found[1] @ path_matrix(forest))
+            above = np.float32(self.ancestors_) * (found[1] @ paths)
             self.held_out_ = found[0], self._on_nodes(found[1][:, is_class] + above)
 
     def selected_params(self) -> dict[str, Any]:
@@ -101,12 +103,15 @@ class PathSVM(OneVsRestSVM):
             raise ModelError("the weight of ancestors is not between 0 and 1; train the model again.")
 
 
-def select_weight(documents: NDArray[np.int64], scores: Scores, columns: csr_array, forest: Forest) -> float:
+def select_weight(
+    documents: NDArray[np.int64], scores: Scores, columns: csr_array, is_class: NDArray[np.bool_], paths: csr_array
+) -> float:
     """The λ with the best held-out predictions, by the mean of micro and macro F1; ¼ if no other is clearly better.
 
-    scores: out of fold, documents × units. columns: which documents belong to which units.
+    scores: out of fold, documents × units. columns: which documents belong to which units. is_class: by unit. paths: units ×
+    classes, one where a unit is above a class.
     """
-    is_class, above = forest.class_of >= 0, scores @ path_matrix(forest)
+    above = scores @ paths
     own = columns[documents][:, is_class].tocoo()
     has_label = np.bincount(own.row, minlength=len(documents)) > 0
     labelled, n_classes, counts = np.flatnonzero(has_label), own.shape[1], {}
@@ -127,27 +132,26 @@ def _documents_of(targets: Targets, forest: Forest) -> csr_array:
     return csr_array(columns[:, order])
 
 
-def path_matrix(forest: Forest) -> NDArray[np.float32]:
+def path_matrix(forest: Forest) -> csr_array:
     """Units × classes: one where a unit is above a class."""
     n_classes = len(forest.above_offsets) - 1
-    above = np.zeros((len(forest), n_classes), dtype=np.float32)
-    above[forest.above, np.repeat(np.arange(n_classes), np.diff(forest.above_offsets))] = 1
-    return above
+    classes = np.repeat(np.arange(n_classes), np.diff(forest.above_offsets))
+    return csr_array((np.ones(len(classes), np.float32), (forest.above, classes)), shape=(len(forest), n_classes))
 
 
-def added_along_paths(units: Any, forest: Forest, share: float) -> Weights:
-    """Weights whose paths add up to those of a class and λ times those of its ancestors."""
-    factor, is_join = np.where(forest.class_of >= 0, 1.0, share).astype(np.float32), forest.joins.is_join
+def added_along_paths(own: Weights, forest: Forest, share: float) -> Weights:
+    """Weights whose paths add up to those of a class and λ times those of its ancestors. own: of all units but joins."""
+    is_join, class_units = forest.joins.is_join, np.flatnonzero(forest.class_of >= 0).astype(np.int64)
+    factor = np.where(forest.class_of >= 0, 1, share).astype(np.float32)
+    rows = own.deltas
     if is_join.any():
-        # a join of a DAG has no classifier of its own, and adds up those of the ancestors that its path lacks
-        mixed = csr_array(diags_array(np.where(is_join, 0, factor)) + share * forest.joins.matrix(), dtype=np.float32)
-        deltas, bias = csr_array(mixed @ units.deltas, dtype=np.float32), mixed @ units.bias
+        # a join adds up the weights of those ancestors that its path lacks
+        mixed = csr_array(diags_array(factor) + share * forest.joins.matrix(), dtype=np.float32)[:, ~is_join]
+        deltas, bias = csr_array(mixed @ rows, dtype=np.float32), mixed @ own.bias
     else:
-        rows = units.deltas
         values = rows.data * np.repeat(factor, np.diff(rows.indptr))
-        deltas, bias = csr_array((values, rows.indices, rows.indptr), shape=rows.shape), factor * units.bias
-    if share == 0 or is_join.any():
+        deltas, bias = csr_array((values, rows.indices, rows.indptr), shape=rows.shape), factor * own.bias
+    if share == 0:
         deltas = deltas.copy()
         deltas.eliminate_zeros()
-    class_units = np.flatnonzero(forest.class_of >= 0).astype(np.int64)
     return Weights(deltas, bias, forest.parent, class_units)
