@@ -37,9 +37,10 @@ from ramify.learners.linear.weights import merge_weights
 from ramify.parallel import Executor, Stage, WorkerGroup, WorkerLostError, describe, stage
 from ramify.parallel.checkpoints import invalid_checkpoint
 
-CANDIDATES, FEW_CANDIDATES = 20, 10  # classes for which a document is a candidate negative at first; if they are independent
+CANDIDATES = 20  # classes for which a document is a candidate negative at first
+CLASSES_PER_CANDIDATE, FEWEST_CANDIDATES = 16, 10  # of independent classes, of which a few candidates are most
 SAMPLE = 64  # classes on which the fast mode estimates the cost of missing pairs
-FIRST, FIRST_IN_TREE = 1e-1, 3e-2  # relative gap at which all pairs are screened for the first time
+FIRST, FIRST_IN_TREE = 5e-2, 3e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 14  # pairs up to which all are used from the start
 MARGIN = 5  # in tolerances: how far outside its margin a missing pair of a tree may be and still be added
 SCREENINGS = 4  # of the missing pairs of a tree, while the weights above its classes are fixed
@@ -139,7 +140,9 @@ def _find_candidates(problem: Problem, executor: Executor, placed: Any) -> tuple
     with stage("finding candidates", 2) as step:
         signatures = learn_signatures(problem.rows, problem.own, executor, placed)
         step.advance()
-        count = FEW_CANDIDATES if problem.forest.is_flat and not problem.settings.fast else CANDIDATES
+        count = CANDIDATES
+        if problem.forest.is_flat and not problem.settings.fast:
+            count = min(count, max(FEWEST_CANDIDATES, problem.n_classes // CLASSES_PER_CANDIDATE))
         others = csc_array(find_candidates(problem.rows, signatures, csr_array(problem.own), count, executor, placed))
         step.advance()
     return signatures, others
