@@ -102,7 +102,7 @@ def as_the_oracle_takes_it(fitted, X, labels):
 
 @pytest.mark.parametrize("n_features", [8, 200])
 @pytest.mark.parametrize("loss", oracle.LOSSES)
-@each_seed(4)
+@each_seed(2)
 def test_a_dag_reaches_the_objective_and_the_scores_of_an_independent_solver(loss, n_features, seed):
     dag, X, labels = random_task(seed, n_features)
     learner = RecursiveLogistic if loss == "logistic" else RecursiveSVM

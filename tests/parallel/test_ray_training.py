@@ -252,7 +252,7 @@ def test_a_driver_that_is_killed_and_resumed_writes_the_same_model(cluster, tmp_
     data = tmp_path / "data.csv"
     write_directory(make_web_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
     command = ["ramify", "train", str(data), "--system", "hr-svm", "--cluster", cluster.address, "--holdout", "0"]
-    command += ["--no-calibrate"]
+    command += ["--no-calibrate", "--param", "C=1"]
     program = [sys.executable, "-m", "ramify.cli.main", *command[1:]]
     subprocess.run([*program, "-m", str(tmp_path / "whole")], check=True, capture_output=True)
     with subprocess.Popen([*program, "-m", str(tmp_path / "model")], stderr=subprocess.DEVNULL) as driver:
