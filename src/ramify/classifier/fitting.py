@@ -197,7 +197,7 @@ _BY_NODE = (decisions.Best, decisions.Sign, decisions.TopDown, decisions.Descend
 _FITTED = (decisions.IsotonicSmooth, decisions.GCut, decisions.SCut, decisions.RCut, decisions.PCut, decisions.PredictedCut)
 RULES: dict[str, Any] = {rule.kind: rule for rule in (*_BY_NODE, *_FITTED)}
 RULE_FOLDS = 3
-FEWEST_FAIR = 0.25  # of the held-out documents, to fit a rule on them
+FEWEST_PREDICTABLE = 0.25  # fraction of held-out documents whose labels others have, too, to fit a rule on these alone
 MAX_SCORES = 1 << 28  # held-out documents × nodes; beyond that, a sample of the documents is used
 
 
@@ -255,11 +255,12 @@ def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> Fi
             documents, parts = np.append(documents, held_out), [*parts, values_for(rule, fitted, fitted.scores(new))]
         scores = values = np.concatenate(parts or [np.zeros((0, n_nodes))])
     all_own = most_specific(Y, learner.taxonomy_)
-    own, is_single = csr_array(all_own[documents]), np.bincount(all_own.indices, minlength=n_nodes) == 1
-    fair = np.flatnonzero(own.astype(np.int64) @ is_single.astype(np.int64) == 0)
-    own = csr_array(own[fair]).tocoo()
-    if len(fair) >= FEWEST_FAIR * len(documents) and np.isfinite(scores[fair][own.row, own.col]).any():
-        return rule.fit(values[fair], Y[documents[fair]], learner.taxonomy_)
+    own, has_one = csr_array(all_own[documents]), np.bincount(all_own.indices, minlength=n_nodes) == 1
+    predictable = np.flatnonzero(own.astype(np.int64) @ has_one.astype(np.int64) == 0)
+    own = csr_array(own[predictable]).tocoo()
+    is_enough = len(predictable) >= FEWEST_PREDICTABLE * len(documents)
+    if is_enough and np.isfinite(scores[predictable][own.row, own.col]).any():
+        return rule.fit(values[predictable], Y[documents[predictable]], learner.taxonomy_)
     return rule.fit(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few documents to hold any out
 
 
