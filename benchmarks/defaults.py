@@ -39,6 +39,7 @@ DEFAULT, AUTO = "default", "--auto --minutes 5"
 WORDS, BLOCKS = "LinearSVC, words", "LinearSVC, words and characters"
 ROWS = {
     DEFAULT: Row("ramify", "text_ramify"),
+    "ensemble": Row("ramify", "text_ramify", options=("system=ensemble",)),
     "svm": Row("ramify", "text_ramify", options=("system=svm",)),
     "hr-svm": Row("ramify", "text_ramify", options=("system=hr-svm",)),
     WORDS: Row("sklearn", "text_sklearn", options=("features=words",)),

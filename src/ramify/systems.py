@@ -58,6 +58,8 @@ DEFAULT_SYSTEM = "path-svm"
 _ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for multi-label documents
     System("path-svm", "support vector machines at all nodes on words and characters, scores added along the path", DUMAIS,
            FeatureUnion, learners.PathSVM, Best, GCut),
+    System("ensemble", "path-svm and shrinkage-nb on words and characters, scores added", f"{DUMAIS}; {MCCALLUM}",
+           FeatureUnion, learners.Ensemble, Best, GCut),
     System("nb", "multinomial naive Bayes with Laplace smoothing, best labelled node", MCCALLUM,
            _counts, learners.MultinomialNaiveBayes, Best),
     System("shrinkage-nb", "naive Bayes with word probabilities shrunk towards the ancestors', best labelled node", MCCALLUM,

@@ -24,7 +24,8 @@ from ramify.learners import NodeClassifiers, OneVsRestSVM, PachinkoNaiveBayes, S
 from ramify.systems import SYSTEMS
 
 STEPS = dict.fromkeys(
-    ("path-svm", "nb", "shrinkage-nb", "svm", "lr", "hr-svm", "hr-lr", "hsvm", "hblr", "adaboost-mh"), slow.among_classes
+    ("path-svm", "ensemble", "nb", "shrinkage-nb", "svm", "lr", "hr-svm", "hr-lr", "hsvm", "hblr", "adaboost-mh"),
+    slow.among_classes,
 )
 STEPS |= dict.fromkeys(("td-svm", "ot", "pachinko-nb"), slow.among_siblings)
 STEPS |= dict.fromkeys(("h-svm", "b-svm", "isotonic-svm", "isotonic-nb", "treeboost-mh"), slow.by_itself)

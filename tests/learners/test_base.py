@@ -39,7 +39,7 @@ def test_there_are_learners_to_check():
 
 def _no_repetitions(estimator):
     """A document of weight two is left out whole; one of two copies is judged by estimates that have seen the other."""
-    if not isinstance(estimator, learners.ShrinkageNaiveBayes):
+    if not isinstance(estimator, learners.ShrinkageNaiveBayes | learners.Ensemble):
         return {}
     kinds = ("dense", "sparse")
     return {f"check_sample_weight_equivalence_on_{kind}_data": "weights are no repetitions here" for kind in kinds}

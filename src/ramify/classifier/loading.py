@@ -29,7 +29,7 @@ VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, FeatureU
 _NAIVE_BAYES = (learners.MultinomialNaiveBayes, learners.ShrinkageNaiveBayes, learners.PachinkoNaiveBayes)
 _LINEAR = (learners.OneVsRestSVM, learners.OneVsRestLogistic, learners.RecursiveSVM, learners.RecursiveLogistic)
 _STRUCTURED = (learners.TopDownSVM, learners.HierarchicalSVM, learners.OrthogonalTransfer, learners.BayesianLogistic)
-_OTHERS = (learners.PathSVM, learners.NodeClassifiers, learners.AdaBoostMH, learners.TreeBoostMH)
+_OTHERS = (learners.PathSVM, learners.Ensemble, learners.NodeClassifiers, learners.AdaBoostMH, learners.TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR, *_STRUCTURED, *_OTHERS)}
 
 

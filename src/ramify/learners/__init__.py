@@ -5,6 +5,7 @@ from ramify.learners.bayesian.learner import BayesianLogistic
 from ramify.learners.boosting.adaboost import AdaBoostMH
 from ramify.learners.boosting.committee import Committee
 from ramify.learners.boosting.treeboost import TreeBoostMH
+from ramify.learners.ensemble import Ensemble
 from ramify.learners.linear.path_svm import PathSVM
 from ramify.learners.linear.recursive import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM
 from ramify.learners.linear.top_down import TopDownLinear, TopDownSVM
@@ -21,6 +22,7 @@ __all__ = [
     "AdaBoostMH",
     "BayesianLogistic",
     "Committee",
+    "Ensemble",
     "HierarchicalSVM",
     "Learner",
     "MultinomialNaiveBayes",

@@ -212,6 +212,16 @@ def count_by_group(parts: Sequence[tuple[Any, Any]], n_classes: int) -> Counts:
     return np.stack(counted, axis=-1).reshape(GROUPS, n_classes, len(counted)).astype(np.float64)
 
 
+def count_best(scores: NDArray[np.float32], own: csr_array) -> Counts:
+    """What is right if the best class of every document that has a label is predicted (own: documents × classes)."""
+    true = own.tocoo()
+    labelled, n_classes = np.unique(true.row).astype(np.int64), own.shape[1]
+    predicted = scores[labelled].argmax(axis=1)
+    is_true = np.isin(labelled * n_classes + predicted, true.row.astype(np.int64) * n_classes + true.col)
+    parts = [(labelled[is_true], predicted[is_true]), (labelled, predicted), (true.row, true.col)]
+    return count_by_group(parts, n_classes)
+
+
 def best_unless_close(counts: dict[float, Counts], first: float) -> tuple[float, dict[float, float]]:
     """The value with the best quality, or the first one if the gain may be chance or is below 0.002; and the quality of each.
 

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, diags_array, hstack
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Scores
-from ramify.learners.linear.cross_fit import best_unless_close, count_by_group
+from ramify.learners.linear.cross_fit import best_unless_close, count_best
 from ramify.learners.linear.learner import FEWEST_DOCUMENTS
 from ramify.learners.linear.recursive import OneVsRestSVM
 from ramify.learners.linear.taxonomy_ties import Forest, flat_units, tie_along_paths
@@ -111,16 +111,8 @@ def select_weight(
     scores: out of fold, documents × units. columns: which documents belong to which units. is_class: by unit. paths: units ×
     classes, one where a unit is above a class.
     """
-    above = scores @ paths
-    own = columns[documents][:, is_class].tocoo()
-    has_label = np.bincount(own.row, minlength=len(documents)) > 0
-    labelled, n_classes, counts = np.flatnonzero(has_label), own.shape[1], {}
-    true_keys = own.row.astype(np.int64) * n_classes + own.col
-    for share in SHARES:
-        predicted = (scores[:, is_class] + np.float32(share) * above).argmax(axis=1)[labelled]
-        is_true = np.isin(labelled * n_classes + predicted, true_keys)
-        parts = [(labelled[is_true], predicted[is_true]), (labelled, predicted), (own.row, own.col)]
-        counts[share] = count_by_group(parts, n_classes)
+    above, own = scores @ paths, csr_array(columns[documents][:, is_class])
+    counts = {share: count_best(scores[:, is_class] + np.float32(share) * above, own) for share in SHARES}
     return best_unless_close(counts, FIRST_SHARE)[0]
 
 

@@ -53,6 +53,7 @@ def _over_C(cost: float, merit: float, first: float = 1.0, **others: Any) -> Pri
 # measured on five corpora, rounded: see docs/which-system.md
 TEXT_PRIORS: Priors = {
     "path-svm": Prior(3, 1.0, variants=((("C", 1.0),), (("C", 10.0),))),  # its learner selects C
+    "ensemble": Prior(5, 1.0),
     "nb": Prior(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
     "shrinkage-nb": Prior(0.5, 0.5),
     "pachinko-nb": Prior(0.2, 0.1, "alpha", SMOOTHINGS, 0.1),
@@ -74,6 +75,7 @@ TEXT_PRIORS: Priors = {
 # a few dense features, as in docs/papers/gopal2013.md: logistic regression is trained fastest
 DENSE_PRIORS: Priors = {
     **TEXT_PRIORS,
+    "ensemble": Prior(10, 0.1),
     "svm": _over_C(5, 0.4),
     "lr": _over_C(2, 1.0),
     "td-svm": _over_C(4, 0.2, first=0.1),
