@@ -33,9 +33,13 @@ _OTHERS = (learners.PathSVM, learners.Ensemble, learners.NodeClassifiers, learne
 LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR, *_STRUCTURED, *_OTHERS)}
 
 
-def load(path: str | Path) -> TextClassifier:
-    """Load a model directory; nothing in it is run, and what does not fit raises a :class:`~ramify.errors.ModelError`."""
-    stored = read_model(path)
+def load(path: str | Path, *, private: bool = False) -> TextClassifier:
+    """Load a model directory; nothing in it is run, and what does not fit raises a :class:`~ramify.errors.ModelError`.
+
+    private: read all weights into memory, so that the model stays as it is even if its files are overwritten. Otherwise they
+    are mapped: the system loads what is used, and processes share it.
+    """
+    stored = read_model(path, private)
     try:
         return from_stored(stored)
     except RamifyError as error:

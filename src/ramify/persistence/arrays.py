@@ -1,13 +1,18 @@
-"""Named arrays in safetensors files, memory-mapped on load, and checks of arrays that were read.
+"""Named arrays in safetensors files, memory-mapped on load or read into memory, and checks of arrays that were read.
 
 The safetensors library writes the file. It cannot map a file that is already open, so this module reads the header: 8 bytes of
 length, then JSON with type, shape and offsets of each array. Arrays must be contiguous and aligned, and fill the file.
+
+Mapped arrays change with their file; arrays that were read do not. A map is no np.memmap, which joblib would send to other
+processes as a file name.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
+import mmap
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -52,40 +57,64 @@ def _mode_of_directory(path: Path) -> int:
 
 def map_arrays(path: Path, file: IO[bytes]) -> Arrays:
     """Read-only views of the arrays in an open file; the system loads pages on access."""
-    return map_file(path, file).arrays
+    return open_arrays(path, file).arrays
 
 
-def map_file(path: Path, file: IO[bytes], sha256: str | None = None) -> MappedFile:
-    """Map an open array file after checking its header."""
+def open_arrays(path: Path, file: IO[bytes], sha256: str | None = None, private: bool = False) -> OpenedArrays:
+    """The arrays of an open file after checking its header, and its hash if given.
+
+    private: read them into memory, and check what was read, so that they stay as they are whatever happens to the file.
+    """
     try:
         found = os.fstat(file.fileno())
-        size = found.st_size
-        length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= min(MAX_HEADER, size - 8):
-            raise ValueError(f"its header has {length} bytes")
-        header = json.loads(file.read(length))
-        if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
-            raise ValueError("its header is not an object of objects")
-        header.pop("__metadata__", None)
-        data, arrays, position = np.memmap(file, dtype=np.uint8, mode="r"), {}, 0
-        for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-            dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
-            begin, end = entry["data_offsets"]
-            if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
-                raise ValueError("a size is negative")
-            if begin != position or end - begin != prod(shape) * dtype.itemsize or 8 + length + end > size:
-                raise ValueError("its arrays overlap, leave gaps or exceed the file")
-            arrays[name] = np.asarray(data[8 + length + begin : 8 + length + end]).view(dtype).reshape(shape)
-            if not arrays[name].flags.aligned:
-                raise ValueError("an array is not aligned")
-            position = end
-        if 8 + length + position != size:
-            raise ValueError("some bytes belong to no array")
+        if private:
+            data = np.fromfile(file, dtype=np.uint8, count=found.st_size)
+            data.flags.writeable = False
+        else:
+            data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
+        is_same = sha256 is None or _digest(file, data, private) == sha256
+        arrays = _parse(data) if is_same else {}
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{path} is not a valid array file ({str(error)[:80]}); train the model again.") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be mapped: {error.strerror}. {remedy(error, 'Free some memory.')}") from None
-    return MappedFile(path, arrays, data, (found.st_dev, found.st_ino), sha256)
+    if not is_same:
+        raise ModelError(f"{path} was changed after it was saved. Train the model again, or restore it from a copy.")
+    return OpenedArrays(path, arrays, data, None if private else (found.st_dev, found.st_ino), sha256)
+
+
+def _digest(file: IO[bytes], data: NDArray[np.uint8], private: bool) -> str:
+    """The SHA-256 of private data, or of the file: a map would end the process if another one truncated the file."""
+    if private:
+        return hashlib.sha256(data.data).hexdigest()
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def _parse(data: NDArray[np.uint8]) -> Arrays:
+    """Views of the arrays in the bytes of a file."""
+    size, length = len(data), int.from_bytes(data[:8].tobytes(), "little")
+    if not 2 <= length <= min(MAX_HEADER, size - 8):
+        raise ValueError(f"its header has {length} bytes")
+    header = json.loads(data[8 : 8 + length].tobytes())
+    if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
+        raise ValueError("its header is not an object of objects")
+    header.pop("__metadata__", None)
+    arrays, position = {}, 0
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
+        begin, end = entry["data_offsets"]
+        if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
+            raise ValueError("a size is negative")
+        if begin != position or end - begin != prod(shape) * dtype.itemsize or 8 + length + end > size:
+            raise ValueError("its arrays overlap, leave gaps or exceed the file")
+        arrays[name] = data[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
+        if not arrays[name].flags.aligned:
+            raise ValueError("an array is not aligned")
+        position = end
+    if 8 + length + position != size:
+        raise ValueError("some bytes belong to no array")
+    return arrays
 
 
 def remedy(error: OSError, usual: str) -> str:
@@ -112,6 +141,16 @@ def are_offsets(offsets: NDArray[Any], n_rows: int, n_entries: int) -> bool:
     return fits and bool(offsets[0] == 0) and bool(offsets[-1] == n_entries) and is_increasing(offsets)
 
 
+def are_indices(values: NDArray[Any], n: int, *, first: int = 0) -> bool:
+    """Whether an array is a vector of integers from `first` to n - 1.
+
+    >>> are_indices(np.array([0, 2]), 3), are_indices(np.array([0, 3]), 3), are_indices(np.array([-1, 2]), 3, first=-1)
+    (True, False, True)
+    """
+    is_vector = values.ndim == 1 and values.dtype.kind == "i"
+    return is_vector and (not len(values) or bool(values.min() >= first and values.max() < n))
+
+
 def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
     """Whether all numbers are finite; makes no copy, since they may be memory-mapped."""
     return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
@@ -130,32 +169,27 @@ class LazyArrays:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MappedFile:
-    """A memory-mapped array file; the mapping outlives a change of the file's name.
+class OpenedArrays:
+    """An array file that was mapped or read; a mapping outlives a change of the file's name.
 
-    arrays: views of `data`, which is all its bytes. inode: device and inode of the file. sha256: its hash when it was opened,
-    None if not computed.
+    arrays: views of `data`, which is all its bytes. inode: device and inode of a mapped file, None if it was read. sha256: its
+    hash when it was opened, None if not computed.
     """
 
     path: Path
     arrays: Arrays
     data: NDArray[np.uint8]
-    inode: tuple[int, int]
+    inode: tuple[int, int] | None
     sha256: str | None = None
+
+    def __reduce__(self) -> Any:
+        """Another process gets the bytes."""
+        return _from_bytes, (self.path, np.asarray(self.data), self.sha256)
 
     def write_to(self, target: Path) -> None:
         """Make a hard link to the file, if its path still is the file that was mapped; or copy its bytes."""
-        try:
-            os.link(self.path, target)
-            found = os.lstat(target)
-            if (found.st_dev, found.st_ino) == self.inode:
-                if (wanted := _mode_of_directory(target)) & ~found.st_mode:
-                    target.chmod((found.st_mode & 0o777) | wanted)
-                return
-        except OSError:  # another disk, no hard links there, another owner's file, or it is gone
-            pass
-        with suppress(FileNotFoundError):
-            target.unlink()
+        if self.inode is not None and self._link(target):
+            return
         with open(target, "xb") as file:
             for start in range(0, len(self.data), CHUNK):
                 file.write(self.data[start : start + CHUNK])  # type: ignore[arg-type]
@@ -163,8 +197,27 @@ class MappedFile:
             os.fsync(file.fileno())
         target.chmod(_mode_of_directory(target))
 
+    def _link(self, target: Path) -> bool:
+        try:
+            os.link(self.path, target)
+            found = os.lstat(target)
+            if (found.st_dev, found.st_ino) == self.inode:
+                if (wanted := _mode_of_directory(target)) & ~found.st_mode:
+                    target.chmod((found.st_mode & 0o777) | wanted)
+                return True
+        except OSError:  # another disk, no hard links there, another owner's file, or it is gone
+            pass
+        with suppress(FileNotFoundError):
+            target.unlink()
+        return False
 
-ArrayFile = LazyArrays | MappedFile  # can be written to a new file
+
+def _from_bytes(path: Path, data: NDArray[np.uint8], sha256: str | None) -> OpenedArrays:
+    data.flags.writeable = False
+    return OpenedArrays(path, _parse(data), data, None, sha256)
+
+
+ArrayFile = LazyArrays | OpenedArrays  # can be written to a new file
 
 
 def write_array_file(path: str | Path, arrays: Arrays) -> None:

@@ -1,6 +1,6 @@
 """A model as a directory: JSON documents, named arrays, and a manifest with their hashes.
 
-    manifest.json               format version, metadata of the model, size and SHA-256 of every other file
+    manifest.json               format version, metadata of the model, size and SHA-256 of every other file, and its own
     <name>.json                 one document per component
     weights.safetensors         every array, memory-mapped on load
     weights-00001.safetensors   and so on: the arrays of each shard, if the weights are sharded
@@ -9,7 +9,8 @@ This module stores plain values and arrays and depends on no learner. Reading ru
 version, names, sizes and hashes, and refuses what does not match. Components check shapes and index ranges themselves.
 
 The directory is opened once, and every file once relative to it, so what is checked is what is read, even while another process
-replaces the model. Only regular files are opened, links are not followed, and only files in the manifest are read.
+replaces the model. Only regular files are opened, links are not followed, and only files in the manifest are read. Arrays are
+mapped, so that they change if a file is overwritten in place; a private copy does not.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from ramify.errors import ModelError
 from ramify.persistence import atomic
-from ramify.persistence.arrays import ArrayFile, MappedFile, map_file, remedy, write_arrays
+from ramify.persistence.arrays import ArrayFile, OpenedArrays, open_arrays, remedy, write_arrays
 
 FORMAT = "ramify-model"
 FORMAT_VERSION = 3
@@ -39,6 +40,8 @@ MANIFEST = "manifest.json"
 WEIGHTS = "weights.safetensors"
 SHARD_NAME = re.compile(r"weights-[0-9]{5}\.safetensors")
 DOCUMENT_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}\.json")
+CHECKSUM = b',\n "sha256": "%b"\n}'  # the end of a manifest
+END = len(CHECKSUM % bytes(64))
 MAX_MANIFEST = 1 << 24
 MAX_DOCUMENT = 1 << 30
 MAX_DOCUMENTS = 8
@@ -86,7 +89,7 @@ def write_model(path: str | Path, model: StoredModel) -> None:
                 if shard.sha256 not in (None, files[shard_name(number)]["sha256"]):
                     raise ModelError(f"shard {number} of the model was changed after it was loaded; restore it from a copy.")
             manifest = {"format": FORMAT, "version": FORMAT_VERSION, "metadata": model.metadata, "files": files}
-            _write_json(beside / MANIFEST, manifest)
+            _write_bytes(beside / MANIFEST, sealed(manifest))
             atomic.sync_directory(beside)
             atomic.replace_directory(beside, path)
         atomic.clear_leftovers(path)
@@ -140,9 +143,23 @@ def refuse_foreign_target(path: str | Path) -> None:
         raise ModelError(f"{found}; move it away, or choose another path.")
 
 
+def sealed(manifest: dict[str, Any]) -> bytes:
+    """The manifest as JSON; its last line has the hash of everything before it."""
+    body = _dump(manifest).removesuffix(b"\n}")
+    return body + CHECKSUM % hashlib.sha256(body).hexdigest().encode()
+
+
+def _dump(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode()
+
+
 def _write_json(path: Path, document: Any) -> None:
+    _write_bytes(path, _dump(document))
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
     with open(path, "wb") as file:
-        file.write(json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode())
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
@@ -156,13 +173,16 @@ def _fingerprint(path: Path) -> dict[str, Any]:
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def read_model(path: str | Path) -> StoredModel:
-    """Read a model directory after checking every file against the manifest."""
+def read_model(path: str | Path, private: bool = False) -> StoredModel:
+    """Read a model directory after checking every file against the manifest.
+
+    private: read all arrays into memory, where nothing changes them; otherwise they are mapped.
+    """
     path = Path(path)
     for _ in range(TRIES):
         with _opened_directory(path) as handle:
             try:
-                return _read(path, handle)
+                return _read(path, handle, private)
             except ModelError:
                 try:
                     was_replaced = not os.path.samestat(os.stat(path), os.fstat(handle))
@@ -173,26 +193,27 @@ def read_model(path: str | Path) -> StoredModel:
     raise ModelError(f"{path} is being replaced faster than it can be read; try again.")
 
 
-def _read(path: Path, directory: int) -> StoredModel:
-    manifest = _checked_manifest(path, _read_json(path, directory, MANIFEST, MAX_MANIFEST, None))
+def _read(path: Path, directory: int, private: bool) -> StoredModel:
+    manifest = _read_manifest(path, directory)
     documents: dict[str, Any] = {}
-    mapped: dict[str, MappedFile] = {}
+    opened: dict[str, OpenedArrays] = {}
     for name, entry in sorted(manifest["files"].items()):
         if name == WEIGHTS or SHARD_NAME.fullmatch(name):
             with _opened_file(path, directory, name) as file:
-                _check(path / name, file, entry)
-                mapped[name] = map_file(path / name, file, entry["sha256"])
+                _check_size(path / name, file, entry)
+                opened[name] = open_arrays(path / name, file, str(entry.get("sha256")), private)
         else:
-            documents[name.removesuffix(".json")] = _read_json(path, directory, name, MAX_DOCUMENT, entry)
-    arrays = mapped.pop(WEIGHTS).arrays if WEIGHTS in mapped else {}
-    return StoredModel(manifest["metadata"], documents, arrays, tuple(mapped.values()))
+            content = _read_bytes(path, directory, name, MAX_DOCUMENT, entry)
+            documents[name.removesuffix(".json")] = _parse_json(path / name, content)
+    arrays = opened.pop(WEIGHTS).arrays if WEIGHTS in opened else {}
+    return StoredModel(manifest["metadata"], documents, arrays, tuple(opened.values()))
 
 
-def open_array_file(path: str | Path) -> MappedFile:
+def open_array_file(path: str | Path) -> OpenedArrays:
     """Map a single array file, such as a shard that does not belong to a model yet."""
     path = Path(path)
     with _opened_file(path.parent, None, str(path.absolute())) as file:
-        return map_file(path, file)
+        return open_arrays(path, file)
 
 
 @contextmanager
@@ -234,30 +255,42 @@ def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[by
         yield file
 
 
-def _read_json(path: Path, directory: int, name: str, limit: int, entry: Any) -> Any:
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is not JSON")
+def _read_manifest(path: Path, directory: int) -> dict[str, Any]:
+    content = _read_bytes(path, directory, MANIFEST, MAX_MANIFEST)
+    manifest = _checked_manifest(path, _parse_json(path / MANIFEST, content))
+    body, end = content[:-END], content[-END:]
+    if end != CHECKSUM % hashlib.sha256(body).hexdigest().encode():
+        raise ModelError(f"{path / MANIFEST} was changed after it was saved. {RETRAIN}")
+    return manifest
 
+
+def _read_bytes(path: Path, directory: int, name: str, limit: int, entry: dict[str, Any] | None = None) -> bytes:
+    """The content of a file; what is checked against its size and hash is what was read."""
     with _opened_file(path, directory, name) as file:
         if os.fstat(file.fileno()).st_size > limit:
             raise ModelError(f"{path / name} has more than {limit:,} bytes; do not trust this model.")
         if entry is not None:
-            _check(path / name, file, entry)
-        try:
-            return json.loads(file.read(), parse_constant=refuse)
-        except (ValueError, RecursionError):
-            raise ModelError(f"{path / name} is not valid JSON. {RETRAIN}") from None
+            _check_size(path / name, file, entry)
+        content = file.read(limit + 1)
+    if entry is not None and hashlib.sha256(content).hexdigest() != entry.get("sha256"):
+        raise ModelError(f"{path / name} was changed after it was saved. {RETRAIN}")
+    return content
 
 
-def _check(path: Path, file: IO[bytes], entry: dict[str, Any]) -> None:
-    """Compare size and hash with the manifest, then rewind."""
+def _parse_json(path: Path, content: bytes) -> Any:
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not JSON")
+
+    try:
+        return json.loads(content, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        raise ModelError(f"{path} is not valid JSON. {RETRAIN}") from None
+
+
+def _check_size(path: Path, file: IO[bytes], entry: dict[str, Any]) -> None:
     size = os.fstat(file.fileno()).st_size
-    if size != entry.get("bytes"):
-        expected = entry.get("bytes")
+    if size != (expected := entry.get("bytes")):
         raise ModelError(f"{path} has {size:,} bytes instead of {expected!r}; it is damaged or truncated. {RETRAIN}")
-    if hashlib.file_digest(file, "sha256").hexdigest() != entry.get("sha256"):  # type: ignore[arg-type]
-        raise ModelError(f"{path} was changed after it was saved. {RETRAIN}")
-    file.seek(0)
 
 
 def _checked_manifest(path: Path, manifest: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.shards import Shard, ShardedWeights
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import Executor, SerialExecutor, choose_executor
-from ramify.persistence import ArrayFile, LazyArrays, MappedFile
+from ramify.persistence import ArrayFile, LazyArrays, OpenedArrays, are_indices
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document without candidates gets
@@ -211,7 +211,7 @@ class LinearModel(MulticlassLearner):
 
     @classmethod
     def from_state(
-        cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]], shards: Sequence[MappedFile] = ()
+        cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]], shards: Sequence[OpenedArrays] = ()
     ) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
         parameters = dict(values["parameters"])
@@ -226,7 +226,7 @@ class LinearModel(MulticlassLearner):
         made._restore_classes(arrays)
         return made
 
-    def _restore_weights(self, values: dict[str, Any], arrays: Any, shards: Sequence[MappedFile]) -> None:
+    def _restore_weights(self, values: dict[str, Any], arrays: Any, shards: Sequence[OpenedArrays]) -> None:
         if not shards and "shards" not in values:
             self.weights_ = Weights.from_arrays(arrays, self.n_features_in_)
             return
@@ -245,7 +245,7 @@ class LinearModel(MulticlassLearner):
         nodes, n_nodes = arrays["class_nodes"], len(self.taxonomy_)
         if nodes.dtype != np.int64 or nodes.shape != (self.weights_.n_classes,) or len(np.unique(nodes)) < len(nodes):
             raise ModelError("the classes of the linear model do not fit its weights; train the model again.")
-        if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
+        if not are_indices(nodes, n_nodes):
             raise ModelError(
                 f"the classes of the linear model are not nodes of the taxonomy (0 to {n_nodes - 1}); train it again."
             )

@@ -26,7 +26,7 @@ from ramify.learners.linear.candidates import Signatures, largest_of_rows
 from ramify.learners.linear.weights import Weights
 from ramify.native import Rows, find_candidates_in_place, find_top_classes_in_place, rows_of, score_candidates_in_place
 from ramify.parallel import Executor, choose_executor, row_blocks
-from ramify.persistence import MAX_SHARDS, ArrayFile, LazyArrays, MappedFile, open_array_file, write_array_file
+from ramify.persistence import MAX_SHARDS, ArrayFile, LazyArrays, OpenedArrays, open_array_file, write_array_file
 
 TOP_FEATURES = 200  # of a class in the index
 SMALLEST = 0.05  # of a class's largest weight: the index leaves out smaller ones
@@ -53,21 +53,21 @@ class Shard:
     index: Signatures
     start: NDArray[np.float32]
     is_fast: bool = False
-    file: MappedFile | None = None
+    file: OpenedArrays | None = None
 
     def __reduce__(self) -> Any:
-        """A shard with a file is sent as its path, and opened by the receiver."""
-        if self.file is None:
+        """A shard with a mapped file is sent as its path, and opened by the receiver."""
+        if self.file is None or self.file.inode is None:
             return Shard, (self.weights, self.index, self.start, self.is_fast)
         return _reopen, (str(self.file.path.absolute()), _stamp(self.file.path), self.start)
 
     @classmethod
-    def by_weights(cls, weights: Weights, index: Signatures, file: MappedFile | None = None) -> Self:
+    def by_weights(cls, weights: Weights, index: Signatures, file: OpenedArrays | None = None) -> Self:
         """Candidates by bias and largest weights."""
         return cls(weights, index, (weights.paths @ weights.bias).astype(np.float32), False, file)
 
     @classmethod
-    def by_signatures(cls, weights: Weights, signatures: Signatures, file: MappedFile | None = None) -> Self:
+    def by_signatures(cls, weights: Weights, signatures: Signatures, file: OpenedArrays | None = None) -> Self:
         """Candidates by signatures only."""
         return cls(weights, signatures, np.zeros(signatures.n_classes, dtype=np.float32), True, file)
 
@@ -108,7 +108,7 @@ class ShardedWeights:
     shards: tuple[Shard, ...]
 
     @classmethod
-    def open(cls, files: Sequence[MappedFile | str | Path]) -> Self:
+    def open(cls, files: Sequence[OpenedArrays | str | Path]) -> Self:
         """Open shard files, in the order of their classes."""
         shards = tuple(open_shard(file) for file in files)
         if len({(shard.weights.n_features, shard.is_fast) for shard in shards}) != 1:
@@ -153,9 +153,9 @@ def write_shard(path: str | Path, weights: Weights, signatures: Signatures | Non
     write_array_file(path, arrays_of(weights, signatures))
 
 
-def open_shard(file: MappedFile | str | Path) -> Shard:
+def open_shard(file: OpenedArrays | str | Path) -> Shard:
     """Map a shard after checking types, shapes and ranges."""
-    file = file if isinstance(file, MappedFile) else open_array_file(file)
+    file = file if isinstance(file, OpenedArrays) else open_array_file(file)
     is_fast = "signature_offsets" in file.arrays
     kind = "signature" if is_fast else "index"
     try:
