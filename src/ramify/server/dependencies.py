@@ -102,6 +102,7 @@ STATUS_TEXTS = {
     409: "The request conflicts with the current state.",
     413: "The request exceeds a limit.",
     415: "This content type is not supported.",
+    429: "Too many wrong keys came from one address.",
     422: "The request is not valid; the message says why.",
     503: "The server is busy; try again.",
     504: "The request took too long.",
@@ -110,7 +111,7 @@ STATUS_TEXTS = {
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error responses of a route, for the OpenAPI schema; some apply to every route."""
-    every = (400, 401, 403, 413, 422, 503, 504)
+    every = (400, 401, 403, 413, 422, 429, 503, 504)
     return {status: {"model": ErrorResponse, "description": STATUS_TEXTS[status]} for status in sorted({*every, *statuses})}
 
 

@@ -5,20 +5,24 @@ Logs have one line per event, as JSON or as plain text; document text is logged 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
+from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ramify.server.errors import ApiError, defect, too_large
 from ramify.server.services import Services
+from ramify.server.settings import ConnectionLimits
 
 SHOWN = 200  # characters of a document in a log line
 
@@ -69,6 +73,7 @@ def _plain(value: Any) -> str:
 
 
 NEEDS_KEY = ("/v1/", "/metrics")  # paths that need a key, if the server has keys
+ONCE = {b"host", b"authorization", b"content-type", b"content-length", b"origin"}  # headers; a second one could mislead a proxy
 SAFE = ("GET", "HEAD", "OPTIONS")
 METHODS = (*SAFE, "POST", "PUT", "PATCH", "DELETE")
 UPLOADS = ("/v1/batch", "/v1/evaluate")
@@ -85,12 +90,33 @@ HEADERS = [
 ]
 
 
+class WrongKeys:
+    """Answers wrong keys late, a few at a time from each address, so that guessing and flooding are slow."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self._limits = limits
+        self._waiting: Counter[str] = Counter()
+
+    async def delay(self, address: str, error: ApiError) -> ApiError:
+        """Wait, and give the error to send; more than a few at a time get another one at once, and their connection ends."""
+        if self._waiting[address] >= self._limits.wrong_keys:
+            return ApiError(429, "wrong-keys", "too many wrong keys came from your address; try again in a moment.", 1)
+        self._waiting[address] += 1
+        try:
+            await asyncio.sleep(self._limits.wrong_key_seconds)
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address]
+        return error
+
+
 class RequestMiddleware:
     """ASGI middleware around the application; plain ASGI, so nothing is buffered."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
-        self._hosts = services.settings.allowed_hosts
+        self._hosts, self._wrong_keys = services.settings.allowed_hosts, WrongKeys(services.settings.connection_limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, pass it on or refuse it; count and log it either way."""
@@ -104,9 +130,13 @@ class RequestMiddleware:
             self._check(scope, limit)
             await self._app(scope, logged.receive, logged.send)
         except ApiError as error:
+            if error.code == "wrong-key":
+                error = await self._wrong_keys.delay(_address(scope), error)
             logged.code = error.code
             if not logged.has_begun:
                 await send_refusal(logged.send, error)
+        except ClientDisconnect:
+            logged.code = "gone"
         except Exception:
             log.error("defect", exc_info=True, extra={"fields": {"path": str(scope.get("path"))[:200]}})
             if not logged.has_begun:
@@ -117,6 +147,9 @@ class RequestMiddleware:
     def _check(self, scope: Scope, limit: int) -> None:
         """Refuse a request before its body is read; record the caller of an allowed one."""
         headers = dict(scope["headers"])
+        names = [name for name, _ in scope["headers"] if name in ONCE]
+        if len(names) != len(set(names)):
+            raise ApiError(400, "headers", "a header is there twice that may be there once only.")
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if self._hosts is not None and name not in self._hosts:
@@ -145,7 +178,7 @@ class RequestMiddleware:
         state = scope.get("state", {})
         fields = {"method": method, "route": route, "path": scope["path"][:200] if route == "(none)" else None}
         fields |= {"status": logged.status, "code": state.get("code") or logged.code, "ms": round(1000 * seconds, 2)}
-        fields |= {"caller": state.get("caller"), "client": (scope.get("client") or ("",))[0]}
+        fields |= {"caller": state.get("caller"), "client": _address(scope)}
         fields |= {"documents": state.get("documents"), "text": state.get("text")}
         log_event("request", logging.INFO if logged.status < 500 else logging.WARNING, **fields)
 
@@ -175,11 +208,17 @@ class _RequestLog:
         await self._send(message)
 
 
+def _address(scope: Scope) -> str:
+    return (scope.get("client") or ("",))[0]
+
+
 def refusal(error: ApiError, headers: dict[str, str] | None = None) -> Response:
     """An error as a response."""
     headers = {**(headers or {}), "content-type": "application/json"}
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
+    if error.status == 429:
+        headers["connection"] = "close"
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     body = {"error": {"code": error.code, "message": str(error)}}

@@ -19,6 +19,7 @@ from ramify.classifier import TextClassifier, load, make_rule
 from ramify.errors import ModelError, RamifyError, suggest
 from ramify.features import Vectors
 from ramify.metrics.evaluation import NODE_FIGURES
+from ramify.persistence import DirectoryStamp, directory_stamp
 from ramify.server.errors import ApiError
 from ramify.server.micro_batching import BatchTime
 from ramify.taxonomy import Taxonomy
@@ -39,16 +40,18 @@ class ServedModel:
     path: Path
     classifier: TextClassifier
     loaded_at: str
+    stamp: DirectoryStamp
     batch_time: BatchTime = field(default_factory=BatchTime)
 
     @classmethod
     def load(cls, name: str, path: Path) -> ServedModel:
-        """Load a model directory and warm it up."""
-        classifier = load(path)
+        """Load a model directory and warm it up; its weights are copied, so that nothing changes them."""
+        stamp = directory_stamp(path)  # before it is read: a change meanwhile is noticed
+        classifier = load(path, private=True)
         if isinstance(classifier.vectorizer_, Vectors):
             raise ModelError(f"{path} was trained on vectors, but a server classifies texts; train a model on texts.")
         classifier.use_threads(1)  # requests run in parallel, one thread each
-        made = cls(name, path, classifier, datetime.now(UTC).isoformat(timespec="seconds"))
+        made = cls(name, path, classifier, datetime.now(UTC).isoformat(timespec="seconds"), stamp)
         for _ in range(WARM_UP):  # fills caches and measures how long a prediction takes
             began = perf_counter()
             made.predict(PredictOptions(), ["ready"])
@@ -74,6 +77,11 @@ class ServedModel:
             return replace(self, classifier=decided, batch_time=BatchTime())
 
         return lru_cache(CACHED_RULES)(make)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the files in the directory are others than those that were loaded."""
+        return directory_stamp(self.path) != self.stamp
 
     @property
     def taxonomy(self) -> Taxonomy:

@@ -9,7 +9,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -17,12 +17,15 @@ import uvicorn
 
 from ramify.errors import InputError, RamifyError
 from ramify.server.app import make_app
+from ramify.server.connections import Guard, protocol_of, watch_deadlines
 from ramify.server.middleware import log_event
-from ramify.server.model_registry import freeze_garbage
+from ramify.server.model_registry import ServedModel, freeze_garbage
 from ramify.server.services import Services
 
 GRACE_SECONDS = 30  # for running requests when the server stops
 GC_THRESHOLDS = (20_000, 20, 50)  # allocations before a collection
+WATCH_SECONDS = 2.0  # between two looks at the files of the models
+BACKLOG = 2048  # connections that wait to be accepted
 SWITCH_INTERVAL = 0.001  # seconds between thread switches: requests are short and should not wait long
 
 
@@ -43,19 +46,21 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         why = "another --port may be free" if error.errno == errno.EADDRINUSE else "give another --host or --port"
         raise InputError(f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; {why}.") from None
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    guard = Guard(settings.connection_limits, services.metrics.count_ended)
+    services.metrics.connections.set_function(lambda: len(guard.open))
     limits: dict[str, Any] = {"timeout_keep_alive": 30, "timeout_graceful_shutdown": GRACE_SECONDS}
-    limits |= {"h11_max_incomplete_event_size": 1 << 16}
+    limits |= {"http": protocol_of(guard), "ws": "none", "backlog": BACKLOG}
     config = uvicorn.Config(make_app(services), settings.host, settings.port, lifespan="on", **quiet, **limits)
     sys.setswitchinterval(SWITCH_INTERVAL)
     freeze_garbage()
     gc.set_threshold(*GC_THRESHOLDS)
-    _Server(config, services, ready).run(sockets=[listening])
+    _Server(config, services, ready, guard).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, services: Services, ready: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, services: Services, ready: Callable[[str], None], guard: Guard) -> None:
         super().__init__(config)
-        self._services, self._ready = services, ready
+        self._services, self._ready, self._guard = services, ready, guard
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -65,6 +70,8 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, AttributeError):  # some systems lack this signal
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
+        self._begin(watch_deadlines(self._guard))
+        self._begin(self._watch_models())
         assert sockets
         host = self.config.host.strip("[]")
         self._ready(f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}")
@@ -72,15 +79,30 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if under_way := len(self.server_state.tasks):
             log_event("stopping", under_way=under_way, seconds_at_most=GRACE_SECONDS)
+        for task in self._under_way:
+            task.cancel()
         await super().shutdown(sockets)
         if self.force_exit:  # second signal: do not log the requests that it cuts off
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._captured_signals.clear()  # a requested stop is not a failure
 
     def _begin_reload(self) -> None:
-        task = asyncio.create_task(self._reload())
+        self._begin(self._reload())
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._under_way.add(task)  # the event loop holds no reference to it
         task.add_done_callback(self._under_way.discard)
+
+    async def _watch_models(self) -> None:
+        """Log once when the files of a model are others than those that were loaded."""
+        told: set[ServedModel] = set()
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            changed = await asyncio.to_thread(lambda: {served for served in self._services.registry if served.has_changed})
+            for served in changed - told:
+                log_event("model files changed, old model stays in use until it is reloaded", model=served.name)
+            told = changed
 
     async def _reload(self) -> None:
         """Reload every model; one that fails to load stays in use as it was."""

@@ -102,6 +102,7 @@ class Model(Out):
     is_tree: bool
     is_default: bool
     loaded_at: str
+    has_changed: bool
     has_report: bool
     evaluation: dict[str, float] | None
     tested_on: int | None

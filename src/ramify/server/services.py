@@ -36,8 +36,15 @@ class ServerMetrics:
         self.sizes = Histogram("ramify_batch_size", "Texts classified together.", buckets=SIZES, registry=registry)
         self.waiting = Gauge("ramify_waiting_texts", "Texts that wait for their turn.", registry=registry)
         self.reviews = Counter("ramify_reviews", "Documents queued, and decisions.", ("what",), registry=registry)
+        self.connections = Gauge("ramify_connections", "Open connections.", registry=registry)
+        about = "Connections that the server refused or ended, by reason."
+        self.ended = Counter("ramify_connections_ended", about, ("reason",), registry=registry)
         about = "When a model was read, in Unix time."
         self.loaded = Gauge("ramify_model_loaded_seconds", about, ("model",), registry=registry)
+
+    def count_ended(self, reason: str) -> None:
+        """Count a connection that was refused or ended."""
+        self.ended.labels(reason).inc()
 
     def text(self) -> bytes:
         """All counts, as Prometheus reads them."""

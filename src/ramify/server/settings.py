@@ -35,6 +35,32 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Limits of connections.
+
+    connections: at a time; fewer if the process may open fewer files. by_address: from one address. head_bytes: of the request
+    line and all headers. headers: how many. url_bytes: of the address. head_seconds: to send these. body_seconds: to send JSON,
+    and one second more for every `bytes_a_second`. rest_seconds: to send what nobody reads. idle_seconds: between requests.
+    unread_seconds: to read an answer that waits. wrong_key_seconds: before a wrong key is answered. wrong_keys: of one address
+    that wait for this; others get 429.
+    """
+
+    connections: int = 2_000
+    by_address: int = 1_000
+    head_bytes: int = 1 << 16
+    headers: int = 100
+    url_bytes: int = 1 << 15
+    head_seconds: float = 10.0
+    body_seconds: float = 30.0
+    bytes_a_second: int = 1 << 14
+    rest_seconds: float = 5.0
+    idle_seconds: float = 30.0
+    unread_seconds: float = 60.0
+    wrong_key_seconds: float = 0.5
+    wrong_keys: int = 8
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Models, address, access and limits of a server.
 
@@ -54,6 +80,7 @@ class Settings:
     threads: int = 2
     log_text: bool = False
     limits: Limits = field(default_factory=Limits)
+    connection_limits: ConnectionLimits = field(default_factory=ConnectionLimits)
 
     def check(self) -> None:
         """Refuse settings that would leave the server open by accident."""

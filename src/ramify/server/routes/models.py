@@ -68,6 +68,7 @@ def _to_schema(registry: ModelRegistry, served: ServedModel) -> Model:
         is_tree=taxonomy.is_tree,
         is_default=served.name == registry.default,
         loaded_at=served.loaded_at,
+        has_changed=served.has_changed,
         has_report=classifier.report_ is not None,
         evaluation=figures.get("evaluation"),
         tested_on=figures.get("tested_on"),

@@ -1,0 +1,262 @@
+"""Limits of connections: how many, from where, how large a request's head is, and how long a client may take to send it.
+
+uvicorn has no limit on headers and no timeout for a request that is half sent. Here every connection has a phase with a
+deadline, which one timer checks. When all places are taken, a new connection takes that of the one that has kept the server
+waiting for longest; if all of them wait for the server, the new one gets 503. So slow clients cannot keep out others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from time import monotonic
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ramify.server.errors import ApiError
+from ramify.server.middleware import log_event, refusal
+from ramify.server.settings import ConnectionLimits
+
+STREAMS = (b"/v1/batch", b"/v1/evaluate")  # their routes have time limits of their own
+SPARE = 128  # file descriptors that are not for connections
+TICK = 0.5  # seconds between two looks at the deadlines
+LOG_INTERVAL = 5.0  # seconds between two log lines on the same reason
+
+# what a connection waits for
+HEAD, BODY, ANSWER, REST, IDLE = "head", "body", "answer", "rest", "idle"
+CAN_GO = {IDLE: 0, REST: 1, HEAD: 2, BODY: 3}  # who loses its place first
+
+
+class Guard:
+    """All connections of a server. on_refusal: called with the reason of each refusal."""
+
+    def __init__(self, limits: ConnectionLimits, on_refusal: Callable[[str], None] = lambda reason: None) -> None:
+        self.limits, self._on_refusal = limits, on_refusal
+        self.most = min(limits.connections, max(16, allow_open_files() - SPARE))
+        self.open: dict[Connection, None] = {}
+        self._by_address: Counter[str] = Counter()
+        self._unlogged: Counter[str] = Counter()
+        self._logged_at: dict[str, float] = {}
+
+    def admit(self, connection: Connection) -> bool:
+        """Take a connection in, in place of another if need be; False if there is no room."""
+        address, near = connection.address, None
+        if self._by_address[address] >= self.limits.by_address:
+            near = address
+        if (near is not None or len(self.open) >= self.most) and not self._make_room(near):
+            return False
+        self.open[connection] = None
+        self._by_address[address] += 1
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has ended."""
+        if connection in self.open:
+            del self.open[connection]
+            self._by_address[connection.address] -= 1
+            if not self._by_address[connection.address]:
+                del self._by_address[connection.address]
+
+    def _make_room(self, address: str | None) -> bool:
+        """End the connection that has kept the server waiting for longest, of one address or of all."""
+        waiting = [each for each in self.open if each.phase in CAN_GO and address in (None, each.address)]
+        if not waiting:
+            return False
+        longest = min(waiting, key=lambda each: (CAN_GO[each.phase], each.since))
+        self.note("crowded out", longest.address)
+        longest.abort()
+        return True
+
+    def check_deadlines(self) -> None:
+        """End every connection that has taken too long."""
+        now = monotonic()
+        for connection in list(self.open):
+            if now > connection.deadline(self.limits):
+                connection.end_late()
+
+    def note(self, reason: str, address: str) -> None:
+        """Count a refusal; log it, unless the same was logged a moment ago."""
+        self._on_refusal(reason)
+        self._unlogged[reason] += 1
+        now = monotonic()
+        if now - self._logged_at.get(reason, -LOG_INTERVAL) >= LOG_INTERVAL:
+            times, self._logged_at[reason] = self._unlogged.pop(reason), now
+            log_event("connection ended", logging.WARNING, reason=reason, client=address, times=times, open=len(self.open))
+
+
+class Connection(HttpToolsProtocol):
+    """One connection with limits; `guard` is that of its server."""
+
+    guard: Guard
+    transport: Any
+    cycle: Any
+    address = ""
+    phase = HEAD
+    is_stream = False
+    _unread_since: float | None = None
+
+    # ---- what a connection waits for ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: Any) -> None:
+        """Take the connection in, or refuse it."""
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self._head_bytes, self._body_bytes = 0, 0
+        self._has_all, self._is_refused = False, False
+        self._cycles: list[Any] = []  # requests without a complete answer, the oldest first
+        self._enter(HEAD)
+        if not self.guard.admit(self):
+            self._refuse(ApiError(503, "busy", "the server has too many connections; try again in a moment.", 1))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.guard.forget(self)
+        self._disconnect()
+        super().connection_lost(exc)
+
+    def _enter(self, phase: str) -> None:
+        self.phase, self.since = phase, monotonic()
+
+    def deadline(self, limits: ConnectionLimits) -> float:
+        """Until when the client must have done its part."""
+        if self._unread_since is not None:
+            return self._unread_since + limits.unread_seconds
+        seconds = {HEAD: limits.head_seconds, REST: limits.rest_seconds, IDLE: limits.idle_seconds}
+        if self.phase == BODY and not self.is_stream:
+            return self.since + limits.body_seconds + self._body_bytes / limits.bytes_a_second
+        return self.since + seconds.get(self.phase, float("inf"))
+
+    def end_late(self) -> None:
+        """End the connection because its client took too long."""
+        if self.phase in (HEAD, BODY) and self._unread_since is None and (self._head_bytes or self.phase == BODY):
+            self._refuse(ApiError(408, "too-slow", "the request took too long to arrive."))
+        else:
+            if self.phase != IDLE:
+                self.guard.note("no data" if self._unread_since is None else "answer unread", self.address)
+            self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self.guard.forget(self)
+        self._disconnect()
+        self.transport.abort()
+
+    def _disconnect(self) -> None:
+        """Tell the application that the client is gone; nothing that it still writes is sent."""
+        for cycle in self._cycles:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def _refuse(self, error: ApiError) -> None:
+        """Answer with an error, and end the connection; nothing more is read."""
+        self._is_refused = True
+        self.guard.note(error.code, self.address)
+        self.guard.forget(self)
+        response = refusal(error, {"connection": "close"})
+        with suppress(Exception):  # a request may be half parsed, or be answered already
+            if not any(cycle.response_started for cycle in self._cycles):
+                head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}".encode()]
+                head += [name + b": " + value for name, value in response.raw_headers]
+                self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + bytes(response.body))
+        self._disconnect()
+        self.transport.close()
+
+    # ---- reading ----------------------------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came, the head of a request in pieces no larger than what is left of its limit."""
+        while data and self.phase in (HEAD, IDLE) and not self._is_refused:
+            room = self.guard.limits.head_bytes - self._head_bytes
+            if room <= 0:
+                self._refuse(ApiError(431, "head", f"the headers have more than {self.guard.limits.head_bytes:,} bytes."))
+                return
+            piece, data = data[:room], data[room:]
+            self._head_bytes += len(piece)
+            super().data_received(piece)
+        if data and not self._is_refused:
+            super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._head_bytes, self._body_bytes, self._has_all = max(1, self._head_bytes), 0, False
+        self._enter(HEAD)
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One more header."""
+        if len(self.headers) <= self.guard.limits.headers:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is complete: refuse it, or start the request."""
+        if self._is_refused:
+            return
+        if len(self.url) > self.guard.limits.url_bytes:
+            self._refuse(ApiError(414, "url", f"the address has more than {self.guard.limits.url_bytes:,} bytes."))
+        elif len(self.headers) > self.guard.limits.headers:
+            self._refuse(ApiError(431, "head", f"there are more than {self.guard.limits.headers} headers."))
+        else:
+            self.is_stream = self.url.partition(b"?")[0] in STREAMS
+            self._enter(BODY)
+            super().on_headers_complete()
+            self._cycles.append(self.cycle)
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        if not self._is_refused:
+            self._body_bytes += len(body)
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is complete."""
+        if not self._is_refused:
+            self._has_all, self._head_bytes = True, 0
+            self._enter(ANSWER if self.cycle is not None and not self.cycle.response_complete else IDLE)
+            super().on_message_complete()
+
+    # ---- writing ----------------------------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        """The answer is complete; another request may follow, or the rest of a body that nobody reads."""
+        if self.phase != HEAD:  # the next request may have begun
+            self._enter(IDLE if self._has_all else REST)
+        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than the server writes."""
+        self._unread_since = monotonic()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has read what waited."""
+        self._unread_since = None
+        super().resume_writing()
+
+
+def protocol_of(guard: Guard) -> type[Connection]:
+    """The protocol of the connections of a server."""
+    return type("GuardedConnection", (Connection,), {"guard": guard})
+
+
+async def watch_deadlines(guard: Guard) -> None:
+    """Check all deadlines, again and again."""
+    while True:
+        await asyncio.sleep(TICK)
+        guard.check_deadlines()
+
+
+def allow_open_files() -> int:
+    """Let the process open as many files as the system allows it, and say how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

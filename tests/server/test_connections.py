@@ -1,0 +1,229 @@
+"""Connections of clients that send too much, too slowly or nothing: they end, and others are served meanwhile."""
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from ramify.server.keys import add_key
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).with_name("limited_server.py")
+ASKED = json.dumps({"texts": ["the screen stays dark"]})
+JSON = {"Content-Type": "application/json"}
+HALF = b"POST /v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
+WAIT = 60  # seconds until a test gives up: no measurement
+
+
+class Server:
+    def __init__(self, url, process, log):
+        self.place, self.process, self.log = (urlsplit(url).hostname, urlsplit(url).port), process, log
+
+    def connect(self, *sent):
+        made = socket.create_connection(self.place, timeout=WAIT)
+        for piece in sent:
+            made.sendall(piece)
+        return made
+
+    def ask(self, key=None):
+        connection = http.client.HTTPConnection(*self.place, timeout=WAIT)
+        connection.request("POST", "/v1/classify", ASKED, JSON | ({} if key is None else {"Authorization": f"Bearer {key}"}))
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer.status
+
+    def events(self, reason):
+        rows = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [row for row in rows if row["event"] == "connection ended" and row["reason"] == reason]
+
+
+@contextmanager
+def serving(model, folder, limits, keys=None):
+    log = folder / "log"
+    command = [sys.executable, str(SCRIPT), str(model), json.dumps(limits), *([] if keys is None else [str(keys)])]
+    with open(log, "w") as written:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=written, text=True)
+    try:
+        yield Server(process.stdout.readline().strip(), process, log)
+    finally:
+        process.terminate()
+        process.wait(WAIT)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(models, tmp_path_factory):
+    limits = {"head_seconds": 1, "body_seconds": 1, "rest_seconds": 1, "idle_seconds": 1, "unread_seconds": 1}
+    with serving(models["support"], tmp_path_factory.mktemp("server"), limits) as made:
+        yield made
+
+
+def answer_of(connection):
+    """All that the server sends until it ends the connection; what the client still sent may be cut off."""
+    found = b""
+    try:
+        while piece := connection.recv(1 << 16):
+            found += piece
+    except ConnectionResetError:
+        pass
+    connection.close()
+    return found
+
+
+def refusal_of(connection):
+    head, _, body = answer_of(connection).partition(b"\r\n\r\n")
+    assert b"connection: close" in head.lower()
+    return int(head.split()[1]), json.loads(body)["error"]["code"]
+
+
+def send_while_open(connection, piece, times):
+    """How many pieces the server takes before it ends the connection."""
+    for sent in range(times):
+        try:
+            connection.sendall(piece)
+        except (ConnectionResetError, BrokenPipeError):
+            return sent
+    return times
+
+
+def test_endless_headers_are_refused_before_they_take_memory(server):
+    connection = server.connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+    piece = b"X-Long: " + b"a" * (1 << 20) + b"\r\n"
+    assert send_while_open(connection, piece, 100) < 100
+    connection.close()
+    connection = server.connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ", b"a" * (1 << 16))
+    assert refusal_of(connection) == (431, "head")
+    assert server.ask() == 200
+
+
+def test_a_head_within_the_limit_and_a_large_body_are_taken(server):
+    text = json.dumps({"texts": ["dark " * 60_000]})
+    connection = http.client.HTTPConnection(*server.place, timeout=WAIT)
+    for _ in range(2):  # the second request has a limit of its own
+        connection.request("POST", "/v1/classify", text, JSON | {"X-Long": "a" * 40_000})
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        answer.read()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "refusal"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 100 + b"\r\n", (431, "head")),
+        (b"GET /healthz?" + b"a" * (1 << 15) + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414, "url")),
+    ],
+    ids=["too many headers", "a long address"],
+)
+def test_heads_beyond_a_limit_are_refused(server, sent, refusal):
+    assert refusal_of(server.connect(sent)) == refusal
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Content-Type", "Origin"])
+def test_a_header_that_may_be_there_once_is_refused_the_second_time(server, name):
+    head = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{name}: localhost\r\n"
+    found = answer_of(server.connect(f"{head}{name}: other\r\n\r\n".encode()))
+    assert found.startswith(b"HTTP/1.1 400")
+    assert json.loads(found.partition(b"\r\n\r\n")[2])["error"]["code"] == "headers"
+
+
+@pytest.mark.parametrize(
+    "sent", [b"GET / HT", HALF, HALF + b"\r\n", HALF + b"\r\n" + b'{"texts"'], ids=["line", "head", "no body", "half a body"]
+)
+def test_a_request_that_does_not_arrive_ends(server, sent):
+    assert refusal_of(server.connect(sent)) == (408, "too-slow")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["nothing", "line", "idle"])
+def test_a_connection_that_sends_no_request_ends(server, sent):
+    found = answer_of(server.connect(sent))
+    assert found.startswith(b"HTTP/1.1 200") if len(sent) > 2 else b" 200 " not in found
+
+
+def test_a_byte_now_and_then_does_not_keep_a_connection(server):
+    connection = server.connect()
+    connection.settimeout(0.2)
+    sent = 0
+    while sent < 300:  # a minute, if nobody ends it
+        try:
+            connection.sendall(HALF[sent : sent + 1])
+            sent += 1
+            if not connection.recv(1):
+                break
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            break
+        break
+    assert sent < 300
+    connection.close()
+
+
+def test_a_body_that_nobody_reads_is_not_waited_for(server):
+    head = HALF.replace(b"Host: localhost", b"Host: foreign.example").replace(b": 50", b": 5000000")
+    connection = server.connect(head, b"\r\n")
+    assert answer_of(connection).startswith(b"HTTP/1.1 403")
+
+
+def test_an_answer_that_is_not_read_is_dropped(server):
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(WAIT)
+    connection.connect(server.place)
+    one = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    assert send_while_open(connection, one * 20, 100_000) < 100_000
+    connection.close()
+    assert server.ask() == 200
+
+
+def test_slow_clients_lose_their_places_to_others(models, tmp_path):
+    limits = {"connections": 20, "head_seconds": 600, "body_seconds": 600}
+    with serving(models["support"], tmp_path, limits) as server:
+        slow = [server.connect(HALF) for _ in range(60)]
+        assert [server.ask() for _ in range(20)] == [200] * 20
+        assert server.process.poll() is None
+        assert server.events("crowded out")
+        for each in slow:
+            each.close()
+
+
+def test_one_address_cannot_take_all_places(models, tmp_path):
+    with serving(models["support"], tmp_path, {"by_address": 5, "head_seconds": 600}) as server:
+        slow = [server.connect(HALF) for _ in range(20)]
+        assert server.ask() == 200
+        assert server.events("crowded out")
+        for each in slow:
+            each.close()
+
+
+def test_wrong_keys_wait_and_right_ones_do_not(models, tmp_path):
+    key = add_key(tmp_path / "keys.json", "ann", "read")
+    with serving(models["support"], tmp_path, {"wrong_key_seconds": 600, "wrong_keys": 3}, tmp_path / "keys.json") as server:
+        head = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n"
+        late = [server.connect(head) for _ in range(3)]
+        while (status := server.ask("wrong")) == 401:  # until all three wait
+            pass
+        assert status == 429
+        assert server.ask(key) == 200
+        for each in late:
+            each.settimeout(0.01)
+            with pytest.raises(TimeoutError):
+                each.recv(1)
+            each.close()
+        server.process.kill()  # it would wait for those that wait
+
+
+def test_a_client_that_disconnects_is_no_defect(server):
+    for _ in range(5):
+        server.connect(HALF, b"\r\n", b'{"texts"').close()
+    assert server.ask() == 200
+    rows = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert not [row for row in rows if row["event"] == "defect" or row["level"] == "error"]
