@@ -19,13 +19,14 @@ from pathlib import Path
 from time import monotonic
 
 from ramify.errors import InputError
-from ramify.persistence import atomic_writer, refuse_unwritable
+from ramify.persistence import atomic_writer, exclusive_writer, refuse_unwritable
 
 log = logging.getLogger(__name__)
 
 ROLES = ("read", "review", "admin")
 FORMAT = "ramify-keys"
 MAX_BYTES = 1 << 20
+LOCK_SECONDS = 30.0  # to wait for another command that changes the keys
 CHECK_INTERVAL = 0.5  # seconds between two checks of the file
 PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 
@@ -92,22 +93,26 @@ def add_key(path: Path, name: str, role: str) -> str:
         raise InputError(f"role {role!r} is unknown; give {', '.join(ROLES)}.")
     if not PERSON.fullmatch(name) or name != name.strip():
         raise InputError(f"{name!r} cannot be a name; give one of up to 80 letters.")
-    keys = read_keys(path) if path.exists() else []
-    if any(key.name == name for key in keys):
-        raise InputError(f"{name!r} has a key already; remove it first with: ramify keys remove {path} {name!r}.")
-    secret = f"ramify_{secrets.token_urlsafe(32)}"
-    made = Key(name, role, _hash(secret), datetime.now(UTC).isoformat(timespec="seconds"))
-    _write_keys(path, [*keys, made])
+    refuse_unwritable(path)
+    with exclusive_writer(path.resolve(), seconds=LOCK_SECONDS):
+        keys = read_keys(path) if path.exists() and path.stat().st_size else []  # a full disk may have left an empty file
+        if any(key.name == name for key in keys):
+            raise InputError(f"{name!r} has a key already; remove it first with: ramify keys remove {path} {name!r}.")
+        secret = f"ramify_{secrets.token_urlsafe(32)}"
+        made = Key(name, role, _hash(secret), datetime.now(UTC).isoformat(timespec="seconds"))
+        _write_keys(path, [*keys, made])
     return secret
 
 
 def remove_key(path: Path, name: str) -> None:
     """Remove a key."""
-    keys = read_keys(path)
-    left = [key for key in keys if key.name != name]
-    if len(left) == len(keys):
-        raise InputError(f"{path} has no key for {name!r}; see 'ramify keys list {path}'.")
-    _write_keys(path, left)
+    refuse_unwritable(path)
+    with exclusive_writer(path.resolve(), seconds=LOCK_SECONDS):
+        keys = read_keys(path)
+        left = [key for key in keys if key.name != name]
+        if len(left) == len(keys):
+            raise InputError(f"{path} has no key for {name!r}; see 'ramify keys list {path}'.")
+        _write_keys(path, left)
 
 
 def read_keys(path: Path) -> list[Key]:
@@ -129,7 +134,6 @@ def read_keys(path: Path) -> list[Key]:
 
 def _write_keys(path: Path, keys: Sequence[Key]) -> None:
     values = {"format": FORMAT, "version": 1, "keys": [asdict(key) for key in keys]}
-    refuse_unwritable(path)
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
             pass  # hashes are not secret, but names are private

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -23,14 +24,16 @@ from ramify.errors import InputError, LabelError, suggest
 from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
-from ramify.persistence import refuse_foreign_target
+from ramify.persistence import exclusive_writer, is_model, model_fingerprint
 from ramify.taxonomy import Taxonomy, diff_taxonomies, expand_to_ancestors, most_specific, read_reassignments, read_taxonomy
 from ramify.taxonomy.diff import Reassignments, TaxonomyDiff, refuse_unassigned
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.reading import ReadOptions, adapt_corpus
+from ramify.workflows.training import refuse_target
 
 HOW = "'ramify taxonomy diff OLD NEW --out reassignments.tsv' writes a table of them"
 HOW += "; fill it in, and give it as --reassignments."
+LOCK_SECONDS = 3600.0  # to wait for another update of the same model
 OUTDATED = ("evaluation", "tested_on", "held_out")
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -324,10 +327,26 @@ class PartialFitResult:
 
 
 def update_model(model: str | Path, options: UpdateOptions, to: str | Path | None = None) -> UpdateResult | PartialFitResult:
-    """Update a saved model: retrain what a changed taxonomy affects, or add documents. to: save the new model elsewhere."""
+    """Update a saved model: retrain what a changed taxonomy affects, or add documents. to: save the new model elsewhere.
+
+    Two updates of one model take turns, and the second begins with what the first has saved.
+    """
     target = Path(model if to is None else to)
-    refuse_foreign_target(target)
+    refuse_target(target)
     options.check()
+    with ExitStack() as held:
+        with stage("waiting for another update of the model", 1):
+            held.enter_context(exclusive_writer(target.resolve(), seconds=LOCK_SECONDS))
+        before = model_fingerprint(model)
+        done = _updated(model, options)
+        if is_model(target) and to is None and model_fingerprint(target) != before:
+            raise InputError(f"{target} was replaced while it was updated, and the new model is kept; update it again.")
+        done.classifier.save(target)
+    return done
+
+
+def _updated(model: str | Path, options: UpdateOptions) -> UpdateResult | PartialFitResult:
+    """The model with a changed taxonomy or more documents, not yet saved."""
     given = options.taxonomy if isinstance(options.taxonomy, Taxonomy | None) else read_taxonomy(options.taxonomy)
     classifier = load(model)
     boosts = options.rounds is not None or options.select_rounds
@@ -352,7 +371,6 @@ def update_model(model: str | Path, options: UpdateOptions, to: str | Path | Non
             corpus = _read(classifier, options, lambda label: label in new or label in old)
             texts, labels = corpus.documents, corpus.labels
         done = update(classifier, new, texts, labels, reassignments=table)
-    done.classifier.save(target)
     return done
 
 
