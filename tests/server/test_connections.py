@@ -66,7 +66,7 @@ def server(models, tmp_path_factory):
         yield made
 
 
-def answer_of(connection):
+def received_from(connection):
     """All that the server sends until it ends the connection; what the client still sent may be cut off."""
     found = b""
     try:
@@ -79,7 +79,7 @@ def answer_of(connection):
 
 
 def refusal_of(connection):
-    head, _, body = answer_of(connection).partition(b"\r\n\r\n")
+    head, _, body = received_from(connection).partition(b"\r\n\r\n")
     assert b"connection: close" in head.lower()
     return int(head.split()[1]), json.loads(body)["error"]["code"]
 
@@ -130,7 +130,7 @@ def test_heads_beyond_a_limit_are_refused(server, sent, refusal):
 @pytest.mark.parametrize("name", ["Host", "Authorization", "Content-Type", "Origin"])
 def test_a_header_that_may_be_there_once_is_refused_the_second_time(server, name):
     head = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{name}: localhost\r\n"
-    found = answer_of(server.connect(f"{head}{name}: other\r\n\r\n".encode()))
+    found = received_from(server.connect(f"{head}{name}: other\r\n\r\n".encode()))
     assert found.startswith(b"HTTP/1.1 400")
     assert json.loads(found.partition(b"\r\n\r\n")[2])["error"]["code"] == "headers"
 
@@ -142,9 +142,11 @@ def test_a_request_that_does_not_arrive_ends(server, sent):
     assert refusal_of(server.connect(sent)) == (408, "too-slow")
 
 
-@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["nothing", "line", "idle"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["nothing", "line", "idle"]
+)
 def test_a_connection_that_sends_no_request_ends(server, sent):
-    found = answer_of(server.connect(sent))
+    found = received_from(server.connect(sent))
     assert found.startswith(b"HTTP/1.1 200") if len(sent) > 2 else b" 200 " not in found
 
 
@@ -170,7 +172,7 @@ def test_a_byte_now_and_then_does_not_keep_a_connection(server):
 def test_a_body_that_nobody_reads_is_not_waited_for(server):
     head = HALF.replace(b"Host: localhost", b"Host: foreign.example").replace(b": 50", b": 5000000")
     connection = server.connect(head, b"\r\n")
-    assert answer_of(connection).startswith(b"HTTP/1.1 403")
+    assert received_from(connection).startswith(b"HTTP/1.1 403")
 
 
 def test_an_answer_that_is_not_read_is_dropped(server):

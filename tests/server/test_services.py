@@ -6,11 +6,12 @@ import asyncio
 import threading
 
 import pytest
+from starlette.testclient import TestClient
 
 from ramify.server.app import make_app
 from ramify.server.errors import ApiError
-from ramify.server.services import BoundedPool, Services, UploadSlots
-from ramify.server.settings import Settings
+from ramify.server.services import BoundedPool, MemoryBudget, Services, UploadSlots
+from ramify.server.settings import Limits, Settings
 
 
 def test_a_place_is_taken_until_it_is_given_back():
@@ -70,3 +71,46 @@ def test_a_server_ends_while_one_of_its_threads_waits_for_its_loop(models):
 
     threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
     assert done.wait(10), "the loop waits for a thread that waits for the loop"
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------------
+
+
+def test_requests_reserve_no_more_memory_than_there_is():
+    budget = MemoryBudget(100)
+    budget.reserve(60, 0)
+    with pytest.raises(ApiError) as caught:
+        budget.reserve(41, 0)
+    assert (caught.value.status, caught.value.retry_after, budget.used) == (503, 1, 60)
+    with pytest.raises(ApiError) as caught:
+        budget.reserve(60, 41)
+    assert (caught.value.status, caught.value.code, budget.used) == (413, "memory", 60)
+    budget.release(60)
+    budget.reserve(100, 0)
+
+
+def serving_with(models, memory_bytes):
+    settings = Settings({"m": models["support-nb"]}, limits=Limits(memory_bytes=memory_bytes))
+    return TestClient(make_app(Services(settings)), base_url="http://localhost")
+
+
+def test_a_request_that_needs_more_memory_than_the_server_has_is_refused_and_gives_it_back(models):
+    with serving_with(models, 1_000_000) as client:
+        services = client.app._services
+        large = {"texts": ["dark " * 20_000]}
+        assert client.post("/v1/classify", json=large).json()["error"]["code"] == "memory"
+        table = "text,label\n" + "the screen is dark,x\n" * 2_000
+        answer = client.post("/v1/evaluate", content=table, headers={"content-type": "text/csv"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "memory")
+        answer = client.post("/v1/batch", content="text\ndark screen\n", headers={"content-type": "text/csv"})
+        assert answer.json()["error"]["code"] == "memory"
+        assert services.memory.used == 0
+        assert client.post("/v1/classify", json={"texts": ["dark screen"]}).status_code == 200
+        assert services.memory.used == 0
+
+
+def test_while_others_hold_the_memory_a_request_is_told_to_come_again(models):
+    with serving_with(models, 1_000_000) as client:
+        client.app._services.memory.reserve(999_999, 0)
+        answer = client.post("/v1/classify", json={"texts": ["dark screen"]})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

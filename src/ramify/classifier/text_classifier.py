@@ -30,6 +30,7 @@ from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
 
 MOST_REPORTED = 20_000  # nodes of the report that a model keeps
+TEXTS = 1 << 14  # texts whose vectors are made at a time
 Result = TypeVar("Result")
 Decided = tuple[csr_array, NDArray[np.float32]]  # labels and probabilities, documents × nodes
 
@@ -194,14 +195,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
         check_fitted(self)
-        vectorizer, learner = self._parts()
-        X = vectorizer.transform(texts)
+        return _stacked([Y for _, X in self._transformed(texts) for Y in self._decided(X)], len(self.taxonomy_))
+
+    def _decided(self, X: Any) -> Iterator[csr_array]:
+        """The labels of some vectors, block by block."""
+        learner = self._parts()[1]
         by_sign = isinstance(self.decision_, (Sign, TopDown)) and self.decision_.threshold == 0
         sets: csr_array | None = learner.predict_sets(X) if by_sign else None
         if sets is not None:
-            return sets
+            yield sets
+            return
         mapped = learner.map_candidate_scores if self.scores_candidates_only else learner.map_scores
-        return _stacked([Y for _, Y in mapped(X, self.decide)], len(self.taxonomy_))
+        yield from (Y for _, Y in mapped(X, self.decide))
+
+    def _transformed(self, texts: Any) -> Iterator[tuple[int, Any]]:
+        """The vectors of some texts at a time, with the number of the first: those of all texts may take gigabytes."""
+        vectorizer, has_slices = self._parts()[0], isinstance(texts, (list, tuple, np.ndarray))
+        if not has_slices or len(texts) <= TEXTS:
+            yield 0, vectorizer.transform(texts)
+            return
+        for start in range(0, len(texts), TEXTS):
+            yield start, vectorizer.transform(texts[start : start + TEXTS])
 
     def decide(self, scores: NDArray[np.float32]) -> csr_array:
         """The labels that the decision rule gives for scores of the learner, documents × nodes."""
@@ -252,7 +266,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def decide_sparse(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
         """Labels and probabilities of a classifier that scores candidates only, both sparse: other nodes have probability 0."""
-        pairs = [pair for _, pair in self.learner_.map_candidate_scores(self.vectorizer_.transform(texts), self.decide_both)]
+        mapped = self.learner_.map_candidate_scores
+        pairs = [pair for _, X in self._transformed(texts) for _, pair in mapped(X, self.decide_both)]
         return _stacked([Y for Y, _ in pairs], len(self.taxonomy_)), _stacked([P for _, P in pairs], len(self.taxonomy_))
 
     def among(self, is_allowed: NDArray[np.bool_]) -> Self:
@@ -293,11 +308,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of some texts at a time, documents × nodes."""
         check_fitted(self)
-        vectorizer, learner = self._parts()
+        learner = self._parts()[1]
         # top-down ignores everything below a node with a negative margin; a calibration needs the scores of all nodes
         from_top = isinstance(self.decision_, TopDown) and self.decision_.threshold >= 0
         positive_only = labels_only and from_top and self.calibration_ is None
-        return (learner.map_positive_scores if positive_only else learner.map_scores)(vectorizer.transform(texts), work)
+        mapped = learner.map_positive_scores if positive_only else learner.map_scores
+        for start, X in self._transformed(texts):
+            for rows, found in mapped(X, work):
+                yield slice(start + rows.start, start + rows.stop), found
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """Accuracy: the fraction of texts whose label set is exactly correct."""

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from ramify.cli.console import say
 from ramify.cli.options import Threads
 from ramify.errors import InputError
-from ramify.server.settings import Limits, Settings, name_models
+from ramify.server.settings import ConnectionLimits, Limits, Settings, name_models
 
 LEVELS = ("info", "warning", "error")
 
@@ -33,6 +33,8 @@ def serve(
     max_characters: Annotated[int, Option(min=1, help="Characters per text.")] = Limits().characters,
     max_body_mb: Annotated[float, Option(min=0.001, max=1e6, help="Megabytes per request.")] = 8,
     max_upload_mb: Annotated[float, Option(min=0.001, max=1e6, help="Megabytes per uploaded table.")] = 1024,
+    max_memory_mb: Annotated[float, Option(min=1, max=1e9, help="Megabytes that all requests together may take.")] = 2048,
+    max_connections: Annotated[int, Option(min=1, help="Connections at a time.")] = ConnectionLimits().connections,
     timeout: Annotated[float, Option(min=0.1, max=1e6, help="Seconds per request.")] = Limits().seconds,
     log_format: Annotated[str | None, Option(help="plain or json (default: plain on a terminal, else json).")] = None,
     log_level: Annotated[str, Option(help="info, warning or error.")] = "info",
@@ -56,7 +58,9 @@ def serve(
     body_bytes, upload_bytes = int(max_body_mb * (1 << 20)), int(max_upload_mb * (1 << 20))
     settings = Settings(
         name_models(models), host, port, keys, is_open, tuple(host_name or ()), None if no_reviews else reviews, review_below,
-        count_workers(threads), log_text, Limits(max_texts, max_characters, body_bytes, upload_bytes, timeout),
+        count_workers(threads), log_text,
+        Limits(max_texts, max_characters, body_bytes, upload_bytes, timeout, memory_bytes=int(max_memory_mb * 1e6)),
+        ConnectionLimits(max_connections, max(1, max_connections // 2)),
     )  # fmt: skip
     if log_format not in (None, "plain", "json"):
         raise InputError(f"log format {log_format!r} is unknown; give plain or json.")

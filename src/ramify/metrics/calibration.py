@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from ramify.errors import InputError
 from ramify.metrics.flat import Counts, Floats
+from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+PAIR_BYTES = 64  # of what is computed from one pair at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +37,16 @@ class LevelErrors:
 
 def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[ReliabilityBins]:
     """Predicted and observed frequency at each depth; pairs without a probability (NaN) are left out."""
-    T, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
+    T, P = expand_to_ancestors(Y_true, taxonomy), np.asarray(probabilities)
     if P.shape != T.shape:
         raise InputError(f"probabilities have shape {P.shape} but the labels {T.shape}; give one per document and node.")
-    inner_edges = np.arange(1, bins) / bins
-    found = []
-    for depth in range(taxonomy.n_levels):
-        columns = taxonomy.depth == depth
-        p, true = P[:, columns].ravel(), T[:, columns].ravel()
-        given = ~np.isnan(p)
-        found.append(_fill_bins(depth, p[given], true[given], inner_edges))
-    return found
+    totals = np.zeros((taxonomy.n_levels, 3, bins))
+    for rows in row_blocks(len(P), PAIR_BYTES * len(taxonomy)):
+        true, p = T[rows].toarray(), P[rows].astype(np.float64)
+        for depth in range(taxonomy.n_levels):
+            columns = taxonomy.depth == depth
+            totals[depth] += _bin_totals(p[:, columns].ravel(), true[:, columns].ravel(), bins)
+    return [_averaged(depth, *totals[depth]) for depth in range(taxonomy.n_levels)]
 
 
 def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
@@ -56,7 +58,7 @@ def prediction_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, t
     """The calibration error of the most specific predicted labels alone, all depths together."""
     own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
     rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
-    p = np.asarray(probabilities, dtype=np.float64)[rows, own.indices]
+    p = np.asarray(probabilities)[rows, own.indices].astype(np.float64)
     true = np.asarray(truth[rows, own.indices]).ravel()
     given = ~np.isnan(p)
     return binned_calibration_error(p[given], true[given], bins)
@@ -64,13 +66,13 @@ def prediction_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, t
 
 def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[LevelErrors]:
     """The calibration error of every depth."""
-    truth, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
+    truth, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities)
     found, rows = [], np.arange(len(P))
     for level in reliability(Y_true, P, taxonomy, bins):
         nodes = np.flatnonzero(taxonomy.depth == level.depth)
         best = nodes[np.nan_to_num(P[:, nodes], nan=-1.0).argmax(axis=1)]
         known = ~np.isnan(P[rows, best])
-        top_label = binned_calibration_error(P[rows, best][known], truth[rows, best][known], bins)
+        top_label = binned_calibration_error(P[rows, best][known].astype(np.float64), truth[rows, best][known], bins)
         found.append(LevelErrors(level.depth, _mean_gap([level]), top_label))
     return found
 
@@ -81,7 +83,7 @@ def binned_calibration_error(p: Floats, is_true: Any, bins: int = 10) -> float:
     >>> binned_calibration_error(np.asarray([0.81, 0.85, 0.2]), np.asarray([True, False, False]))
     0.2866...
     """
-    return _mean_gap([_fill_bins(0, p, is_true, np.arange(1, bins) / bins)])
+    return _mean_gap([_averaged(0, *_bin_totals(p, is_true, bins))])
 
 
 def _mean_gap(filled: list[ReliabilityBins]) -> float:
@@ -93,13 +95,17 @@ def _mean_gap(filled: list[ReliabilityBins]) -> float:
     return distance / total if total else 0.0
 
 
-def _fill_bins(depth: int, p: Floats, true: Any, inner_edges: Floats) -> ReliabilityBins:
-    bin_of, n_bins = np.searchsorted(inner_edges, p, side="right"), len(inner_edges) + 1
-    count = np.bincount(bin_of, minlength=n_bins).astype(np.int64)
+def _bin_totals(p: Floats, true: Any, bins: int) -> Floats:
+    """Bin by bin: how many pairs there are, the sum of their probabilities, and how many are true; without NaN."""
+    given = ~np.isnan(p)
+    p, true = p[given], true[given].astype(np.float64)
+    bin_of = np.searchsorted(np.arange(1, bins) / bins, p, side="right")
+    return np.asarray([np.bincount(bin_of, weights=each, minlength=bins) for each in (np.ones(len(p)), p, true)])
+
+
+def _averaged(depth: int, count: Floats, probability: Floats, true: Floats) -> ReliabilityBins:
     with np.errstate(invalid="ignore"):
-        mean_probability = np.bincount(bin_of, weights=p, minlength=n_bins) / count
-        fraction_true = np.bincount(bin_of, weights=true.astype(np.float64), minlength=n_bins) / count
-    return ReliabilityBins(depth, count, mean_probability, fraction_true)
+        return ReliabilityBins(depth, count.astype(np.int64), probability / count, true / count)
 
 
 def is_covered(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:

@@ -33,7 +33,7 @@ HEAD, BODY, ANSWER, REST, IDLE = "head", "body", "answer", "rest", "idle"
 CAN_GO = {IDLE: 0, REST: 1, HEAD: 2, BODY: 3}  # who loses its place first
 
 
-class Guard:
+class ConnectionLimiter:
     """All connections of a server. on_refusal: called with the reason of each refusal."""
 
     def __init__(self, limits: ConnectionLimits, on_refusal: Callable[[str], None] = lambda reason: None) -> None:
@@ -91,9 +91,9 @@ class Guard:
 
 
 class Connection(HttpToolsProtocol):
-    """One connection with limits; `guard` is that of its server."""
+    """One connection with limits; `limiter` is that of its server."""
 
-    guard: Guard
+    limiter: ConnectionLimiter
     transport: Any
     cycle: Any
     address = ""
@@ -111,12 +111,12 @@ class Connection(HttpToolsProtocol):
         self._has_all, self._is_refused = False, False
         self._cycles: list[Any] = []  # requests without a complete answer, the oldest first
         self._enter(HEAD)
-        if not self.guard.admit(self):
+        if not self.limiter.admit(self):
             self._refuse(ApiError(503, "busy", "the server has too many connections; try again in a moment.", 1))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self.guard.forget(self)
+        self.limiter.forget(self)
         self._disconnect()
         super().connection_lost(exc)
 
@@ -138,12 +138,12 @@ class Connection(HttpToolsProtocol):
             self._refuse(ApiError(408, "too-slow", "the request took too long to arrive."))
         else:
             if self.phase != IDLE:
-                self.guard.note("no data" if self._unread_since is None else "answer unread", self.address)
+                self.limiter.note("no data" if self._unread_since is None else "answer unread", self.address)
             self.abort()
 
     def abort(self) -> None:
         """End the connection at once."""
-        self.guard.forget(self)
+        self.limiter.forget(self)
         self._disconnect()
         self.transport.abort()
 
@@ -156,8 +156,8 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, error: ApiError) -> None:
         """Answer with an error, and end the connection; nothing more is read."""
         self._is_refused = True
-        self.guard.note(error.code, self.address)
-        self.guard.forget(self)
+        self.limiter.note(error.code, self.address)
+        self.limiter.forget(self)
         response = refusal(error, {"connection": "close"})
         with suppress(Exception):  # a request may be half parsed, or be answered already
             if not any(cycle.response_started for cycle in self._cycles):
@@ -172,9 +172,9 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse what came, the head of a request in pieces no larger than what is left of its limit."""
         while data and self.phase in (HEAD, IDLE) and not self._is_refused:
-            room = self.guard.limits.head_bytes - self._head_bytes
+            room = self.limiter.limits.head_bytes - self._head_bytes
             if room <= 0:
-                self._refuse(ApiError(431, "head", f"the headers have more than {self.guard.limits.head_bytes:,} bytes."))
+                self._refuse(ApiError(431, "head", f"the headers have more than {self.limiter.limits.head_bytes:,} bytes."))
                 return
             piece, data = data[:room], data[room:]
             self._head_bytes += len(piece)
@@ -190,17 +190,17 @@ class Connection(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One more header."""
-        if len(self.headers) <= self.guard.limits.headers:
+        if len(self.headers) <= self.limiter.limits.headers:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is complete: refuse it, or start the request."""
         if self._is_refused:
             return
-        if len(self.url) > self.guard.limits.url_bytes:
-            self._refuse(ApiError(414, "url", f"the address has more than {self.guard.limits.url_bytes:,} bytes."))
-        elif len(self.headers) > self.guard.limits.headers:
-            self._refuse(ApiError(431, "head", f"there are more than {self.guard.limits.headers} headers."))
+        if len(self.url) > self.limiter.limits.url_bytes:
+            self._refuse(ApiError(414, "url", f"the address has more than {self.limiter.limits.url_bytes:,} bytes."))
+        elif len(self.headers) > self.limiter.limits.headers:
+            self._refuse(ApiError(431, "head", f"there are more than {self.limiter.limits.headers} headers."))
         else:
             self.is_stream = self.url.partition(b"?")[0] in STREAMS
             self._enter(BODY)
@@ -240,16 +240,16 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
 
-def protocol_of(guard: Guard) -> type[Connection]:
+def protocol_of(limiter: ConnectionLimiter) -> type[Connection]:
     """The protocol of the connections of a server."""
-    return type("GuardedConnection", (Connection,), {"guard": guard})
+    return type("LimitedConnection", (Connection,), {"limiter": limiter})
 
 
-async def watch_deadlines(guard: Guard) -> None:
+async def watch_deadlines(limiter: ConnectionLimiter) -> None:
     """Check all deadlines, again and again."""
     while True:
         await asyncio.sleep(TICK)
-        guard.check_deadlines()
+        limiter.check_deadlines()
 
 
 def allow_open_files() -> int:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ramify.server.errors import ApiError, defect, too_large
-from ramify.server.services import Services
+from ramify.server.services import MemoryBudget, Services
 from ramify.server.settings import ConnectionLimits
 
 SHOWN = 200  # characters of a document in a log line
@@ -77,6 +77,8 @@ ONCE = {b"host", b"authorization", b"content-type", b"content-length", b"origin"
 SAFE = ("GET", "HEAD", "OPTIONS")
 METHODS = (*SAFE, "POST", "PUT", "PATCH", "DELETE")
 UPLOADS = ("/v1/batch", "/v1/evaluate")
+JSON_COST = 16  # bytes of memory for each byte of a JSON request: the texts, their vectors, and the answer
+COSTS = {"/v1/batch": 0, "/v1/evaluate": 0}  # their routes reserve what they need
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -125,9 +127,10 @@ class RequestMiddleware:
             return
         limits = self._services.settings.limits
         limit = limits.upload_bytes if scope["path"] in UPLOADS else limits.body_bytes
-        logged = _RequestLog(receive, send, limit)
+        logged = _RequestLog(receive, send, limit, self._services.memory, COSTS.get(scope["path"], JSON_COST))
         try:
             self._check(scope, limit)
+            scope["state"]["reserve"] = logged.reserve
             await self._app(scope, logged.receive, logged.send)
         except ApiError as error:
             if error.code == "wrong-key":
@@ -142,6 +145,7 @@ class RequestMiddleware:
             if not logged.has_begun:
                 await send_refusal(logged.send, defect())
         finally:
+            logged.release()
             self._note(scope, logged)
 
     def _check(self, scope: Scope, limit: int) -> None:
@@ -186,9 +190,9 @@ class RequestMiddleware:
 class _RequestLog:
     """The status, size and duration of one request."""
 
-    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
-        self._receive, self._send, self._limit = receive, send, limit
-        self._came = 0
+    def __init__(self, receive: Receive, send: Send, limit: int, memory: MemoryBudget, cost: int) -> None:
+        self._receive, self._send, self._limit, self._memory, self._cost = receive, send, limit, memory, cost
+        self._came, self._reserved = 0, 0
         self.began, self.status = perf_counter(), 499  # 499: the client closed the connection before a response
         self.code: str | None = None
         self.has_begun = False
@@ -199,7 +203,18 @@ class _RequestLog:
             self._came += len(message.get("body", b""))
             if self._came > self._limit:
                 raise too_large(self._limit)
+            self.reserve(self._cost * len(message.get("body", b"")))
         return message
+
+    def reserve(self, count: int) -> None:
+        """Reserve memory until the request has ended."""
+        self._memory.reserve(count, self._reserved)
+        self._reserved += count
+
+    def release(self) -> None:
+        """Give back all memory."""
+        self._memory.release(self._reserved)
+        self._reserved = 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

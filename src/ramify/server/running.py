@@ -17,7 +17,7 @@ import uvicorn
 
 from ramify.errors import InputError, RamifyError
 from ramify.server.app import make_app
-from ramify.server.connections import Guard, protocol_of, watch_deadlines
+from ramify.server.connections import ConnectionLimiter, protocol_of, watch_deadlines
 from ramify.server.middleware import log_event
 from ramify.server.model_registry import ServedModel, freeze_garbage
 from ramify.server.services import Services
@@ -46,21 +46,23 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         why = "another --port may be free" if error.errno == errno.EADDRINUSE else "give another --host or --port"
         raise InputError(f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; {why}.") from None
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
-    guard = Guard(settings.connection_limits, services.metrics.count_ended)
-    services.metrics.connections.set_function(lambda: len(guard.open))
+    limiter = ConnectionLimiter(settings.connection_limits, services.metrics.count_ended)
+    services.metrics.connections.set_function(lambda: len(limiter.open))
     limits: dict[str, Any] = {"timeout_keep_alive": 30, "timeout_graceful_shutdown": GRACE_SECONDS}
-    limits |= {"http": protocol_of(guard), "ws": "none", "backlog": BACKLOG}
+    limits |= {"http": protocol_of(limiter), "ws": "none", "backlog": BACKLOG}
     config = uvicorn.Config(make_app(services), settings.host, settings.port, lifespan="on", **quiet, **limits)
     sys.setswitchinterval(SWITCH_INTERVAL)
     freeze_garbage()
     gc.set_threshold(*GC_THRESHOLDS)
-    _Server(config, services, ready, guard).run(sockets=[listening])
+    _Server(config, services, ready, limiter).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, services: Services, ready: Callable[[str], None], guard: Guard) -> None:
+    def __init__(
+        self, config: uvicorn.Config, services: Services, ready: Callable[[str], None], limiter: ConnectionLimiter
+    ) -> None:
         super().__init__(config)
-        self._services, self._ready, self._guard = services, ready, guard
+        self._services, self._ready, self._limiter = services, ready, limiter
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -70,7 +72,7 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, AttributeError):  # some systems lack this signal
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
-        self._begin(watch_deadlines(self._guard))
+        self._begin(watch_deadlines(self._limiter))
         self._begin(self._watch_models())
         assert sockets
         host = self.config.host.strip("[]")

@@ -26,7 +26,8 @@ Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Risk = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Name = Annotated[Text, Field(min_length=1, max_length=64)]
 LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
-Person = Annotated[Text, Field(min_length=1, max_length=80)]
+NO_CONTROLS = r"^[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+$"
+Person = Annotated[Text, Field(min_length=1, max_length=80, pattern=NO_CONTROLS)]
 Remark = Annotated[Text, Field(max_length=2_000)]
 
 

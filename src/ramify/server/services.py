@@ -39,6 +39,7 @@ class ServerMetrics:
         self.connections = Gauge("ramify_connections", "Open connections.", registry=registry)
         about = "Connections that the server refused or ended, by reason."
         self.ended = Counter("ramify_connections_ended", about, ("reason",), registry=registry)
+        self.memory = Gauge("ramify_reserved_bytes", "Memory reserved for requests under way.", registry=registry)
         about = "When a model was read, in Unix time."
         self.loaded = Gauge("ramify_model_loaded_seconds", about, ("model",), registry=registry)
 
@@ -73,6 +74,26 @@ class UploadSlots:
     def leave(self) -> None:
         """Free the slot."""
         self._free += 1
+
+
+class MemoryBudget:
+    """The memory that all requests together may take; each reserves what it is expected to take before it takes it."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.used = most, 0
+
+    def reserve(self, count: int, held: int) -> None:
+        """Add to what a request has reserved; 413 if it needs more than there is, 503 if others need it now."""
+        if held + count > self.most:
+            needed = f"needs about {(held + count) / 1e6:,.0f} MB of memory, and the server has {self.most / 1e6:,.0f} MB"
+            raise ApiError(413, "memory", f"the request {needed}; send it in parts.")
+        if self.used + count > self.most:
+            raise busy("other requests need its memory")
+        self.used += count
+
+    def release(self, count: int) -> None:
+        """Give back what a request has reserved."""
+        self.used -= count
 
 
 class BoundedPool(UploadSlots):
@@ -118,6 +139,8 @@ class Services:
             self.metrics.loaded.labels(served.name).set_to_current_time()
         self.batcher = MicroBatcher(settings.threads, settings.limits.waiting, self.metrics.sizes.observe)
         self.metrics.waiting.set_function(lambda: self.batcher.waiting)
+        self.memory = MemoryBudget(settings.limits.memory_bytes)
+        self.metrics.memory.set_function(lambda: self.memory.used)
         self.uploads = UploadSlots(settings.limits.uploads)  # for tables
         self.table_pool = BoundedPool(settings.limits.uploads, MAX_WAITING, "tables")
         self.slow_pool = BoundedPool(settings.threads, MAX_WAITING, "slow_pool")  # for other long work

@@ -21,7 +21,7 @@ class Limits:
 
     texts: per request. characters: per text. body_bytes: of a JSON request. upload_bytes: of a table. seconds: for a
     prediction. upload_seconds: to evaluate a table, and between two pieces of a stream. waiting: texts in the queue before
-    the server answers 503. uploads: tables at a time.
+    the server answers 503. uploads: tables at a time. memory_bytes: that all requests together may take, as estimated.
     """
 
     texts: int = 1_000
@@ -32,6 +32,7 @@ class Limits:
     upload_seconds: float = 300.0
     waiting: int = 20_000
     uploads: int = 4
+    memory_bytes: int = 2_048_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from ramify.workflows.predictor import MOST, Predictor
 
 router = APIRouter(prefix="/v1/batch", tags=["predictions"])
 
+STREAM_BYTES = 1 << 27  # of memory for a table that is classified while it comes: lines, texts and answers that wait
 SENT = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
 Labels = Annotated[list[LabelName], Query(max_length=100)]
 PLAIN = {kind: {"schema": {"type": "string"}} for kind in SENT.values()}
@@ -64,6 +65,7 @@ async def batch(
     accepted = request.headers.get("accept", "")
     output_format = next((kind for kind, name in SENT.items() if name in accepted), input_format)
     ask = BatchRequest(input_format, output_format, text, id, echo, paths, like, services.settings.limits.characters)
+    request.state.reserve(STREAM_BYTES)
     services.uploads.enter("other tables are being processed")  # the response frees the slot
     return _Duplex(services, served, predictor, ask, queue_below, caller.name)
 

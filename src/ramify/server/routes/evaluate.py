@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request
 
 from ramify.data import read_corpus
 from ramify.errors import RamifyError
+from ramify.metrics.evaluation import MAX_DENSE
 from ramify.server.batches import BODY, Column, content_kind, without_options
 from ramify.server.dependencies import ModelWithRule, NodeNumbers, Parts, parse_object, refusals
 from ramify.server.errors import ApiError, refuse_packed
@@ -21,6 +22,8 @@ from ramify.workflows.evaluation import PredictionError, evaluate_with_errors
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
 
 PIECE = 1 << 20  # bytes that are written at a time
+# memory for each byte, row, and pair of row and node with a probability, as measured
+BYTE_COST, ROW_BYTES, PAIR_BYTES = 4, 1_000, 40
 SHOWN = 2_000  # characters of a wrongly classified document
 
 
@@ -45,7 +48,7 @@ async def evaluate(
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"table.{kind}"
             seconds = services.settings.limits.upload_seconds
-            await _save_body(request, path, seconds)
+            await _save_body(request, path, seconds, len(served.taxonomy))
             columns = {"text": text, "label": label, "label_separator": label_separator}
             made = await services.table_pool.run(seconds, _evaluate, served, path, columns, hierarchy, examples, counted)
             return EvaluateOut(**made)
@@ -53,19 +56,24 @@ async def evaluate(
         services.uploads.leave()
 
 
-async def _save_body(request: Request, path: Path, seconds: float) -> None:
-    """Write the body to a file; refuse compressed data, which may expand to any size."""
-    held = bytearray()
+async def _save_body(request: Request, path: Path, seconds: float, nodes: int) -> None:
+    """Write the body to a file, and reserve the memory that it will need; refuse compressed data, which may expand."""
+    held, rows = bytearray(), 0
     stream = aiter(request.stream())
     with open(path, "wb") as file:
         while True:
             try:
                 async with asyncio.timeout(seconds):
-                    held += await anext(stream)
+                    piece = await anext(stream)
             except TimeoutError:
                 raise ApiError(504, "too-slow", f"no data arrived for {seconds:g} seconds.") from None
             except StopAsyncIteration:
                 break
+            lines, before = piece.count(b"\n"), min(rows * nodes, MAX_DENSE)
+            rows += lines
+            pairs = min(rows * nodes, MAX_DENSE) - before
+            request.state.reserve(BYTE_COST * len(piece) + ROW_BYTES * lines + PAIR_BYTES * pairs)
+            held += piece
             if len(held) >= PIECE:
                 await asyncio.to_thread(file.write, bytes(held))
                 held.clear()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -17,6 +19,7 @@ from ramify.server.services import Services
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
 MOST = (1 << 63) - 1
+LINES = 500  # of an export at a time
 ModelName = Annotated[str | None, Query(max_length=64, description="Only documents of this model.")]
 Number = Annotated[int, Path(ge=1, le=MOST, description="The number of a document.")]
 KINDS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
@@ -67,13 +70,29 @@ async def summary(services: Parts, caller: Reviewer, model: ModelName = None) ->
     responses={**refusals(404), 200: {"content": {kind: {"schema": {"type": "string"}} for kind in KINDS.values()}}},
 )
 async def export(
-    services: Parts, caller: Reviewer, format: Literal["csv", "jsonl"] = "csv", model: ModelName = None
+    services: Parts,
+    caller: Reviewer,
+    format: Literal["csv", "jsonl"] = "csv",
+    model: ModelName = None,
+    escape_formulas: Annotated[bool, Query(description="For a spreadsheet: cells of CSV that are no formulas.")] = False,
 ) -> StreamingResponse:
     """Decided documents as rows for 'ramify train --add'."""
     store = services.require_reviews()
-    rows = await services.on_reviews(lambda: list(training_rows(store.all("done", model))))
+    lines = export_rows(training_rows(store.all("done", model)), format, escape_formulas)
+    first = await services.on_reviews(_some, lines)  # an error here is a refusal
+
+    async def pieces() -> AsyncIterator[str]:
+        piece = first
+        while piece:
+            yield piece
+            piece = await services.on_reviews(_some, lines)
+
     headers = {"content-disposition": f'attachment; filename="reviews.{format}"'}
-    return StreamingResponse(export_rows(rows, format), media_type=KINDS[format], headers=headers)
+    return StreamingResponse(pieces(), media_type=KINDS[format], headers=headers)
+
+
+def _some(lines: Iterator[str]) -> str:
+    return "".join(islice(lines, LINES))
 
 
 @router.get("/{number}", responses=refusals(404), response_model=ReviewOut)
