@@ -1,10 +1,19 @@
-"""Numbers as text, the same in every table and sentence: time, speed, memory, p-values, counts."""
+"""Numbers as text, the same in every table and sentence; texts of others as a terminal or a spreadsheet can show them."""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+from collections.abc import Iterable
 from math import floor, isnan, log10
+from typing import Any
 
 NOTHING = "–"  # where nothing was measured
+LONGEST = 2_000  # characters of a message
+# control characters except tabs and line ends, marks that turn the direction of writing, and halves of characters
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how cells begin that a spreadsheet calculates
 
 
 def duration(seconds: float | None) -> str:
@@ -80,3 +89,55 @@ def counted(number: int, thing: str) -> str:
     """
     plural = "es" if thing.endswith("s") else "s"
     return f"{number:,} {thing}{'' if number == 1 else plural}"
+
+
+# ---- texts of others -----------------------------------------------------------------------------------------------------
+
+
+def visible(text: str) -> str:
+    r"""A text that cannot steer a terminal: what would is written out. Tabs and line ends stay.
+
+    >>> print(visible("no\x1b[31m picture\u202e"), visible("größer"))
+    no\x1b[31m picture\u202e größer
+    """
+    return UNPRINTABLE.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def cut(message: str, most: int = LONGEST) -> str:
+    """A message without its middle, if it is too long; the end stays, since it says what to do.
+
+    >>> cut("label 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' is unknown; correct it.", 36)
+    "label 'aaaaaaaaaaaaaaaaa … (35 characters left out) … correct it."
+    """
+    if len(message) <= most:
+        return message
+    end = most // 3
+    return f"{message[: most - end]} … ({len(message) - most:,} characters left out) … {message[-end:].lstrip()}"
+
+
+def csv_line(cells: Iterable[Any], delimiter: str = ",", escape_formulas: bool = False) -> str:
+    r"""A line of CSV. escape_formulas: put an apostrophe before texts that a spreadsheet would calculate.
+
+    >>> csv_line(["=1+1", "-0.5", 3]), csv_line(["=1+1", "-0.5", 3], escape_formulas=True)
+    ('=1+1,-0.5,3\n', "'=1+1,-0.5,3\n")
+    """
+    line = io.StringIO()
+    escaped = map(_without_formula, cells) if escape_formulas else cells
+    csv.writer(line, delimiter=delimiter, lineterminator="\r\n").writerow(escaped)  # cells with either are quoted
+    return line.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _without_formula(cell: Any) -> Any:
+    """A cell that no spreadsheet calculates; numbers stay numbers."""
+    if not isinstance(cell, str) or not cell.startswith(FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

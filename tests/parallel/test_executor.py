@@ -2,12 +2,14 @@ import threading
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ramify import TextClassifier
 from ramify.errors import InputError
+from ramify.learners import RecursiveSVM
 from ramify.parallel import (
     OutOfTime,
     SerialExecutor,
@@ -70,6 +72,22 @@ def test_blocks_cover_every_row_once_and_keep_the_budget(n_rows, bytes_per_row, 
     rows = [row for block in blocks for row in range(block.start, block.stop)]
     assert rows == list(range(n_rows))
     assert all(b.stop - b.start == 1 or (b.stop - b.start) * bytes_per_row <= budget for b in blocks)
+
+
+@pytest.mark.parametrize("n_jobs", ["a", "2", 2.5, 1.0, True, float("nan"), [1], np.float64(2)])
+def test_what_is_no_whole_number_of_threads_is_refused(n_jobs):
+    for use in (
+        lambda: count_workers(n_jobs),
+        lambda: choose_executor(n_jobs),
+        lambda: ThreadExecutor(n_jobs),
+        lambda: TextClassifier("svm", n_jobs=n_jobs).fit(["a b", "c d"] * 5, ["x", "y"] * 5),
+        lambda: RecursiveSVM(n_jobs=n_jobs).fit(np.eye(4), ["x", "y", "x", "y"]),
+    ):
+        with pytest.raises(InputError, match="n_jobs is .*; give None for one thread, a whole number of threads, or -1"):
+            use()
+    with pytest.raises(InputError, match="n_jobs is 0"):
+        ThreadExecutor(0)
+    assert (count_workers(np.int64(2)), count_workers(None), ThreadExecutor(3).workers) == (2, 1, 3)
 
 
 def test_n_jobs_means_what_it_means_in_scikit_learn():

@@ -36,6 +36,7 @@ def audit(
     out: Annotated[
         Path | None, Option("--out", "-o", help="Write the label issues: .csv or .tsv, or .jsonl for 'ramify reviews add'.")
     ] = None,
+    escape_formulas: options.EscapeFormulas = False,
     ngrams: options.Ngrams = 1,
     stop_words: options.StopWords = None,
     stem: options.Stem = None,
@@ -66,7 +67,7 @@ def audit(
     from ramify.reports.terminal import render_audit
     from ramify.workflows.auditing.issue_details import issue_lines
 
-    kind = options.table_format(out).removeprefix(".")
+    kind = options.table_format(out, escape_formulas=escape_formulas).removeprefix(".")
     for path in (report, out):
         options.refuse_output(path, None, data, taxonomy)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
@@ -82,7 +83,7 @@ def audit(
         say(f"Report written to {report}")
     if out is not None:
         with options.opened(out) as file:
-            file.writelines(issue_lines(found.issues, kind))
+            file.writelines(issue_lines(found.issues, kind, escape_formulas))
         say(f"{counted(len(found.issues), 'label issue')} written to {out}")
     if as_json:
         print_json(found.as_dict())

@@ -1,4 +1,8 @@
-"""Where the command line prints: results to standard output, everything else to standard error."""
+"""Where the command line prints: results to standard output, everything else to standard error.
+
+Labels, texts, and names of files and columns come from others. What could steer a terminal is written out here, and they are
+never read as markup.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,16 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.segment import Segment
+from rich.text import Text
 
 from ramify.errors import InputError
+from ramify.formatting import UNPRINTABLE, cut, visible
 
 if TYPE_CHECKING:
     from ramify.parallel import Stage
@@ -23,13 +29,30 @@ if TYPE_CHECKING:
 EVERY = 60.0  # seconds between progress lines, where there is no terminal
 WIDE = 140  # columns of tables, where there is no terminal
 
-output = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class SafeConsole(Console):
+    """A console on which control characters in texts are written out, and words between colons are no pictures."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, emoji=False, **settings)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """A string as rich text; its control characters are written out before it is measured."""
+        return super().render_str(visible(text), **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """What is printed. The control characters that rich itself writes are in segments of their own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+output = SafeConsole(width=None if sys.stdout.isatty() else WIDE)
+messages = SafeConsole(stderr=True, soft_wrap=True)
 
 
 def say(message: str) -> None:
     """Print a plain line on standard error."""
-    messages.print(message, markup=False)
+    messages.print(cut(message), markup=False)
 
 
 def print_plain(message: str, style: str | None = None) -> None:
@@ -38,8 +61,24 @@ def print_plain(message: str, style: str | None = None) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    """Print one JSON document on standard output; what could steer a terminal is escaped, as JSON allows."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    sys.stdout.write(UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+class Terminal:
+    """Standard output for rows: as they are into a file or a pipe, with control characters written out on a terminal."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file, self._shown = file, visible if file.isatty() else str
+
+    def write(self, text: str) -> int:
+        """Write some rows."""
+        return self._file.write(self._shown(text))
+
+    def flush(self) -> None:
+        """Write what is still waiting."""
+        self._file.flush()
 
 
 @contextmanager
@@ -67,7 +106,7 @@ class RichProgress:
     """Progress bars on standard error, removed when the work is done; without a terminal, a line now and then."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
         times = (TimeElapsedColumn(), TimeRemainingColumn())
         self.is_hidden, self.last_line = not sys.stderr.isatty(), time.monotonic()
         self.bars = Bars(SpinnerColumn(), *columns, *times, console=messages, transient=True, disable=self.is_hidden)
@@ -82,7 +121,7 @@ class RichProgress:
     @contextmanager
     def stage(self, title: str, total: float | None) -> Iterator[Stage]:
         """Show one piece of work as a bar."""
-        task = self.bars.add_task(title, total=total)
+        task = self.bars.add_task(visible(title), total=total)
         try:
             yield _Step(self, task, title)
         finally:
@@ -101,7 +140,7 @@ class _Step:
         self.progress.bars.advance(self.task, amount)
 
     def describe(self, what: str) -> None:
-        self.progress.bars.update(self.task, description=f"{self.title}  {escape(what)}" if what else self.title)
+        self.progress.bars.update(self.task, description=visible(f"{self.title}  {what}" if what else self.title))
         progress = self.progress
         if what and progress.is_hidden and time.monotonic() - progress.last_line >= EVERY:
             progress.last_line = time.monotonic()

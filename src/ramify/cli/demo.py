@@ -9,6 +9,7 @@ from typing import Annotated
 from typer import Option
 
 import ramify
+from ramify.cli import options
 from ramify.cli.console import output, print_plain, progress_shown
 
 EXAMPLES = (
@@ -34,6 +35,7 @@ def demo(
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
 
+    options.refuse_output(report, model)
     start = time.perf_counter()
     with progress_shown():
         shop = ramify.data.load_electronics()

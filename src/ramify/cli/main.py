@@ -7,6 +7,7 @@ Only the module of the command that is run is imported, so that ``--version`` an
 from __future__ import annotations
 
 import ast
+import io
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ramify.errors import InputError, RamifyError, suggest
+from ramify.formatting import cut, visible
 
 INTERRUPTED = "interrupted; every file is unchanged or complete."
 HELP_OPTIONS = ("-h", "--help")
@@ -122,7 +124,9 @@ def main(arguments: Sequence[str] | None = None, function: Callable[..., None] |
         except typer.Exit as stop:
             return int(stop.exit_code)
         except usage_error as error:
-            error.show()
+            shown = io.StringIO()
+            error.show(shown)
+            sys.stderr.write("\n".join(visible(cut(line)) for line in shown.getvalue().split("\n")))
             return int(error.exit_code)
     except KeyboardInterrupt:
         return fail(INTERRUPTED)
@@ -181,8 +185,9 @@ def process_start_time() -> float:
 
 
 def fail(message: str) -> int:
-    """Print an error on standard error; returns the exit code."""
-    sys.stderr.write(f"ramify: {message}\n")
+    """Print an error on standard error, on one line that cannot steer a terminal; returns the exit code."""
+    shown = visible(cut(message)).replace("\n", "\\n")
+    sys.stderr.write(f"ramify: {shown}\n")
     return 2
 
 

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any
+from tempfile import NamedTemporaryFile
+from typing import IO, Annotated, Any, cast
 
 from typer import Argument, Option
 
 import ramify
-from ramify.cli.console import say
+from ramify.cli.console import Terminal, say
 from ramify.errors import DataError, InputError
 from ramify.formatting import counted
 
@@ -79,6 +80,10 @@ ReassignmentsFile = Annotated[
 
 # running
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+EscapeFormulas = Annotated[
+    bool,
+    Option("--escape-formulas", help="CSV for a spreadsheet: put ' before texts that begin with =, +, -, @, a tab or a CR."),
+]
 ReportPage = Annotated[Path | None, Option(help="Write the report as an HTML page.")]
 Threads = Annotated[int, Option("--threads", help="Threads to use; -1 for all cores.")]
 Cluster = Annotated[
@@ -150,6 +155,12 @@ def refuse_output(output: Path | None, model: Path | None, *inputs: Path | None)
     from ramify.persistence import refuse_unwritable
 
     refuse_unwritable(output)
+    if output.is_file() or not output.exists():  # not a pipe or a device
+        try:  # permissions do not tell of every file system where nothing can be written
+            with NamedTemporaryFile(dir=output.resolve().parent, prefix=".ramify-"):
+                pass
+        except OSError as error:
+            raise InputError(f"cannot write {output}: {error.strerror}; choose another place for it.") from None
     if model is not None and output.resolve().parent == model.resolve():
         raise InputError(f"{output} lies in the model directory; choose another place for it.")
     for given in inputs:
@@ -157,11 +168,13 @@ def refuse_output(output: Path | None, model: Path | None, *inputs: Path | None)
             raise InputError(f"{output} is read by this command and would be overwritten; choose another output file.")
 
 
-def table_format(out: Path | None, as_json: bool = False) -> str:
+def table_format(out: Path | None, as_json: bool = False, escape_formulas: bool = False) -> str:
     """The format of an output file, by --json or its suffix: ".csv", ".tsv" or ".jsonl"."""
     suffix = ".jsonl" if as_json else ("" if out is None else out.suffix.lower()) or ".csv"
     if suffix not in TABLES:
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv, .tsv or .jsonl.")
+    if escape_formulas and TABLES[suffix] == ".jsonl":
+        raise InputError("--escape-formulas is for CSV and TSV, but JSON Lines would be written; leave it out.")
     return TABLES[suffix]
 
 
@@ -169,7 +182,7 @@ def table_format(out: Path | None, as_json: bool = False) -> str:
 def opened(out: Path | None) -> Iterator[IO[str]]:
     """A file that appears when it is complete, or standard output."""
     if out is None:
-        yield sys.stdout
+        yield cast(IO[str], Terminal(sys.stdout))
         sys.stdout.flush()
     else:
         from ramify.persistence import atomic_writer
@@ -179,14 +192,21 @@ def opened(out: Path | None) -> Iterator[IO[str]]:
 
 
 def write_predictions(
-    rows: Iterator[Any], columns: list[str], data: Path, out: Path | None, kind: str, top: int, strict: bool
+    rows: Iterator[Any],
+    columns: list[str],
+    data: Path,
+    out: Path | None,
+    kind: str,
+    top: int = 1,
+    strict: bool = False,
+    escape_formulas: bool = False,
 ) -> None:
     """Write a prediction for every row, and report rows that could not be classified; refuse if none could."""
     from ramify.parallel import stage
     from ramify.workflows.predict_stream import WRITERS, write_all
 
     with opened(out) as file, stage(f"classifying {data.name}") as step:
-        tally = write_all(rows, WRITERS[kind](file, columns, top), str(data), strict, step)
+        tally = write_all(rows, WRITERS[kind](file, columns, top, escape_formulas), str(data), strict, step)
         if tally.problems and tally.problems == tally.documents:
             raise DataError(f"none of {counted(tally.documents, 'row')} could be classified; the first: {tally.first}.")
     report_problems(tally)

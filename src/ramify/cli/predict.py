@@ -37,6 +37,7 @@ def predict(
     by_branch: options.ByBranch = False,
     rule: options.RuleName = None,
     rule_param: options.RuleParams = None,
+    escape_formulas: options.EscapeFormulas = False,
     strict: options.Strict = False,
     encoding: options.Encoding = "utf-8",
     threads: options.Threads = -1,
@@ -69,12 +70,13 @@ def predict(
     decision = options.parse_rule(rule, rule_param)
     if data is not None and ramify.data.is_file_set(data):
         settings = {"text": text, "encoding": encoding, "strict": strict, "resume": resume, "n_jobs": threads}
+        settings["escape_formulas"] = escape_formulas
         with progress_shown(cluster):
             _predict_files(model, data, out, rule=decision, options=wanted, as_json=as_json, **settings)
         return
     if resume:
         raise InputError("--resume continues a run on many files; give a directory or a quoted pattern of them, and --out.")
-    kind = options.table_format(out, as_json)
+    kind = options.table_format(out, as_json, escape_formulas)
     options.refuse_output(out, model, data)
     classifier = options.load_model(model, decision, threads)
     _warn_about_branches(classifier, wanted)
@@ -82,7 +84,7 @@ def predict(
         _predict_sentence(classifier, sentence, wanted, as_json)
     elif data is not None:
         with progress_shown(cluster), predict_file(classifier, data, wanted, text, encoding) as (columns, rows):
-            options.write_predictions(rows, columns, data, out, kind, top, strict)
+            options.write_predictions(rows, columns, data, out, kind, top, strict, escape_formulas)
 
 
 def _warn_about_branches(classifier: ramify.TextClassifier, wanted: ramify.PredictOptions) -> None:

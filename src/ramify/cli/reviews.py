@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ramify.cli.console import print_json, print_plain, say
-from ramify.cli.options import AsJson, opened, refuse_output
+from ramify.cli.options import AsJson, EscapeFormulas, opened, refuse_output
 from ramify.errors import InputError
 from ramify.formatting import counted
 from ramify.server.reviews import ReviewStore, export_rows, read_label_issues, summarize, training_rows
@@ -37,9 +38,8 @@ def add(
     if not documents:
         say(f"{issues} holds no label issues, so nothing was queued")
         return
-    store = ReviewStore(file)
-    queued, known = store.queue(model, documents, by="audit")
-    store.close()
+    with closing(ReviewStore(file)) as store:
+        queued, known = store.queue(model, documents, by="audit")
     say(f"{counted(len(queued) - known, 'document')} queued in {file}" + (f", {known:,} were there already" if known else ""))
 
 
@@ -47,10 +47,12 @@ def export(
     file: ReviewFile,
     out: Annotated[Path | None, Option("--out", "-o", help="File to write: .csv or .jsonl (default: standard output).")] = None,
     model: ModelName = None,
+    escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Write reviewed documents as training rows.
 
-    Accepted and corrected documents have their labels; rejected ones are left out.
+    Accepted and corrected documents have their labels; rejected ones are left out. Leave out --escape-formulas for training,
+    which needs the texts as they are.
 
     \b
     Examples:
@@ -60,13 +62,15 @@ def export(
     suffix = "" if out is None else out.suffix.lower()
     if suffix not in ("", ".csv", ".jsonl", ".ndjson"):
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv or .jsonl.")
+    if escape_formulas and suffix not in ("", ".csv"):
+        raise InputError("--escape-formulas is for CSV, but JSON Lines would be written; leave it out.")
     refuse_output(out, None, file)
-    store = _open(file)
-    if model is None and len(models := store.models()) > 1:
-        raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")
-    rows = list(training_rows(store.all("done", model)))
+    with _opened(file) as store:
+        if model is None and len(models := store.models()) > 1:
+            raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")
+        rows = list(training_rows(store.all("done", model)))
     with opened(out) as written:
-        for line in export_rows(rows, "jsonl" if suffix in (".jsonl", ".ndjson") else "csv"):
+        for line in export_rows(rows, "jsonl" if suffix in (".jsonl", ".ndjson") else "csv", escape_formulas):
             written.write(line)
     say(f"{counted(len(rows), 'document')} with labels" + (f" written to {out}" if out is not None else ""))
 
@@ -78,7 +82,8 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
     Example:
       ramify reviews summary ramify-reviews.db
     """
-    made = summarize(_open(file).all(model=model))
+    with _opened(file) as store:
+        made = summarize(store.all(model=model))
     if as_json:
         print_json({name: value for name, value in asdict(made).items() if name != "by_level"})
         return
@@ -93,8 +98,8 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
         print_plain(f"  {each.reviewer}: {counted(each.decisions, 'decision')}")
 
 
-def _open(file: Path) -> ReviewStore:
+def _opened(file: Path) -> closing[ReviewStore]:
     if not file.is_file():
         found = "is a directory" if file.is_dir() else "does not exist"
         raise InputError(f"{file} {found}; give the file that 'ramify serve --reviews' writes.")
-    return ReviewStore.reading(file)
+    return closing(ReviewStore.reading(file))

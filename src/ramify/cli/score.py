@@ -69,6 +69,7 @@ def decide(
     ] = None,
     label: Annotated[str, Option(help="With --learn: column with the true labels, separated by '|'.")] = "label",
     out: Annotated[Path | None, Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
+    escape_formulas: options.EscapeFormulas = False,
     strict: options.Strict = False,
     encoding: options.Encoding = "utf-8",
     as_json: options.AsJson = False,
@@ -87,8 +88,8 @@ def decide(
     from ramify.workflows.reading import readable
     from ramify.workflows.score_tables import decide_rows, new_decider, open_scores
 
-    kind = options.table_format(out, as_json)
-    options.refuse_output(out, model, scores, learn)
+    kind = options.table_format(out, as_json, escape_formulas)
+    options.refuse_output(out, model, scores, learn, taxonomy)
     wanted = options.parse_rule(rule, rule_param)
     if (model is None) == (taxonomy is None):
         raise InputError("give --model for scores of a model, or --taxonomy for scores from elsewhere, and not both.")
@@ -100,4 +101,4 @@ def decide(
         table = open_scores(file, decider.taxonomy, encoding)
         if missing := len(decider.taxonomy) - len(table.nodes):
             say(f"{missing:,} of {len(decider.taxonomy):,} nodes have no column, and count as nodes without a classifier")
-        options.write_predictions(decide_rows(decider, table), table.others, scores, out, kind, 1, strict)
+        options.write_predictions(decide_rows(decider, table), table.others, scores, out, kind, 1, strict, escape_formulas)

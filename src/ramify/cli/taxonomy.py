@@ -121,7 +121,7 @@ def _groups_table(learnt: LearnedTaxonomy, words: list[list[str]]) -> Table:
         more = f" and {size - SHOWN_CATEGORIES:,} more" if size > SHOWN_CATEGORIES else ""
         labels = ", ".join(group.categories[:SHOWN_CATEGORIES]) + more
         name = "  " * group.level + group.name
-        table.add_row(name, f"{size:,}", f"{group.documents:,}", escape(", ".join(top)), escape(labels))
+        table.add_row(escape(name), f"{size:,}", f"{group.documents:,}", escape(", ".join(top)), escape(labels))
     return table
 
 
@@ -148,7 +148,7 @@ def diff(
     from ramify.taxonomy import diff_taxonomies, read_reassignments, read_taxonomy, render_reassignment_template
     from ramify.taxonomy.diff import suggestion_for
 
-    options.refuse_output(out, None, old, new)
+    options.refuse_output(out, None, old, new, reassignments)
     before, after = read_taxonomy(old), read_taxonomy(new)
     table = None if reassignments is None else read_reassignments(reassignments, before, after)
     changes = diff_taxonomies(before, after, table)

@@ -92,10 +92,11 @@ def train(
       ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
-    from ramify.workflows.training import parse_params
+    from ramify.workflows.training import parse_params, refuse_target
 
     without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
     tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
+    refuse_target(model)
     options.refuse_output(report, model, data, test, taxonomy, *(add or ()))
     selection = (select, select_by, select_join, select_scope)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.data.corpus import BadRow, Corpus
-from ramify.data.tables import open_binary
+from ramify.data.tables import numbered_lines, open_binary
 from ramify.errors import DataError
 from ramify.parallel import stage
 
@@ -32,7 +32,7 @@ def read_vectors(path: Path) -> Corpus:
     bad: list[BadRow] = []
     pairs: list[NDArray[np.float64]] = []
     with open_binary(path) as file, stage(f"reading {path.name}") as step:
-        for number, line in enumerate(file, start=1):
+        for number, line in numbered_lines(path, file):
             step.advance()
             line = COMMENT.split(line, maxsplit=1)[0]
             # some collections begin with a line of the numbers of documents, features and labels

@@ -1,7 +1,7 @@
 """Tables as streams of rows with their lines; an unreadable row becomes a BadRow.
 
-CSV and TSV with a header row, JSON Lines or a JSON list, Parquet; all but Parquet may be gzipped. The only file that imports
-polars.
+CSV and TSV with a header row, JSON Lines or a JSON list, Parquet; all but Parquet may be gzipped. A few bytes of gzip may hold
+a line or a list of any size, so both are limited while they are read. The only file that imports polars.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import glob
 import gzip
 import io
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Lock
 from typing import IO, Any
 
 from ramify.data.corpus import BadRow
@@ -25,7 +28,9 @@ from ramify.errors import DataError, InputError
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row | BadRow]]
 UTF_8 = "utf-8"
-MAX_CELL = 1 << 27
+MAX_CELL = 10_000_000  # characters
+MAX_LINE = 20_000_000  # characters, or bytes of UTF-8
+MAX_LIST = 100_000_000  # bytes of a JSON list that is gzipped
 PARQUET_BATCH = 10_000
 SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -73,6 +78,17 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
             yield file
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {(isinstance(error, OSError) and error.strerror) or error}.") from None
+
+
+def numbered_lines(path: Path, file: IO[Any]) -> Iterator[tuple[int, Any]]:
+    """The lines of a file, numbered from 1; a line that is too long is refused before it is whole. path: for messages."""
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            problem = f"{path}, line {number} is longer than {MAX_LINE:,} characters"
+            raise DataError(f"{problem}; give a table with one document per row, and cut documents of that size.")
+        yield number, line
 
 
 def known_encoding(name: str) -> str:
@@ -161,6 +177,9 @@ def _csv_rows(
             if "unexpected end of data" in str(error):
                 advice = "close it, or double the quotes inside it"
                 raise DataError(f"{path}, line {start}: a quoted cell is never closed; {advice}.") from None
+            if "field limit" in str(error):
+                advice = "close its quotes if they are open, or cut documents of that size"
+                raise DataError(f"{path}, line {start}: a cell has more than {MAX_CELL:,} characters; {advice}.") from None
             yield start, BadRow(str(path), start, str(error))
             continue
         row, fits = dict(zip(columns, cells, strict=False)), len(cells) == len(columns)
@@ -182,7 +201,7 @@ def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
         name = "utf-8-sig" if encoding == UTF_8 else encoding
         text = io.TextIOWrapper(raw, encoding=name, errors=errors, newline="")
         try:
-            yield from enumerate(text, start=1)
+            yield from numbered_lines(path, text)
         except UnicodeError as error:
             raise DataError(f"{path} is not {encoding}: {error}.") from None
 
@@ -208,7 +227,12 @@ def _json_objects(path: Path, encoding: str) -> Rows:
                 yield number, json_row(path, number, line, encoding)
         return
     with open_binary(path) as file:
-        data = file.read()
+        is_packed = isinstance(file, gzip.GzipFile)
+        data = file.read(MAX_LIST + 1 if is_packed else -1)
+    if is_packed and len(data) > MAX_LIST:
+        raise DataError(
+            f"{path} is a gzipped JSON list of more than {MAX_LIST:,} bytes; unpack it, or give one object per line."
+        )
     try:
         rows = json.loads(data.decode("utf-8-sig" if encoding == UTF_8 else encoding))
     except (ValueError, RecursionError) as error:
@@ -221,7 +245,7 @@ def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:
     """Lines as UTF-8 bytes."""
     if encoding == UTF_8:
         with open_binary(path) as file:
-            for number, raw in enumerate(file, start=1):
+            for number, raw in numbered_lines(path, file):
                 yield number, raw.removeprefix(codecs.BOM_UTF8)
     else:
         for number, line in _decoded_lines(path, encoding):
@@ -279,10 +303,56 @@ def _stream_parquet(path: Path, wanted: range | None = None) -> tuple[list[str],
 
 @contextmanager
 def _parquet_errors(path: Path) -> Iterator[None]:
+    """Turn errors of polars into one sentence, also a panic, which it raises and prints where a file is damaged."""
     import polars
 
     try:
-        yield
+        with _panics_held_back():
+            yield
     except (OSError, polars.exceptions.PolarsError) as error:
         first = str(error).split("\n", 1)[0][:120]
         raise DataError(f"{path} cannot be read as Parquet: {first}.") from None
+    except polars.exceptions.PanicException:
+        raise DataError(
+            f"{path} cannot be read as Parquet: it is damaged. Restore it from a copy, or write it again."
+        ) from None
+
+
+_standard_error = Lock()
+
+
+@contextmanager
+def _panics_held_back() -> Iterator[None]:
+    """Hold back what is written to standard error in this block, and write it afterwards, unless polars panics."""
+    import polars
+
+    with _standard_error, TemporaryFile() as held:
+        has_panicked = False
+        try:
+            with _standard_error_in(held.fileno()):
+                yield
+        except polars.exceptions.PanicException:
+            has_panicked = True
+            raise
+        finally:
+            held.seek(0)
+            if not has_panicked and (text := held.read()):
+                os.write(2, text)
+
+
+@contextmanager
+def _standard_error_in(file: int) -> Iterator[None]:
+    """Write the standard error of this process, also of native code, to a file."""
+    try:
+        real = os.dup(2)
+    except OSError:  # there is none
+        real = None
+    if real is None:
+        yield
+        return
+    os.dup2(file, 2)
+    try:
+        yield
+    finally:
+        os.dup2(real, 2)
+        os.close(real)

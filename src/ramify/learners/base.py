@@ -27,7 +27,7 @@ from ramify.features.base import check_documents, check_fitted
 from ramify.learners.path_probabilities import MIN_PROBABILITY
 from ramify.learners.targets import Targets, read_targets
 from ramify.learners.warm_start import WarmStart
-from ramify.parallel import SerialExecutor, choose_executor, row_blocks, stage
+from ramify.parallel import SerialExecutor, choose_executor, count_workers, row_blocks, stage
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
@@ -266,6 +266,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on documents × features and labels."""
         with self._restore_on_error():
+            count_workers(self.n_jobs)  # refuses what is no number of threads
             X = self._validate(X, reset=True)
             targets = self._read_targets(y, X.shape[0])
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

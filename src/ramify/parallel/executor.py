@@ -9,6 +9,7 @@ independent, so results do not depend on the executor. Kernels release the inter
 from __future__ import annotations
 
 import os
+import reprlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
@@ -200,7 +202,7 @@ class ThreadExecutor(Executor):
     """Runs blocks on `workers` threads of this process, with at most twice as many blocks submitted."""
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
+        self.workers = count_workers(workers)
 
     def map(self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Stop = None) -> Iterator[Result]:
         """The function's results, in the order of the blocks, which are read as threads become free.
@@ -257,12 +259,15 @@ def count_workers(n_jobs: int | None) -> int:
     >>> count_workers(None), count_workers(3)
     (1, 3)
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return 1
+    if type(n_jobs) is bool or not issubclass(type(n_jobs), Integral):
+        allowed = "give None for one thread, a whole number of threads, or -1 for all cores, as in joblib"
+        raise InputError(f"n_jobs is {reprlib.repr(n_jobs)}; {allowed}.")
     if n_jobs == 0:
         raise InputError("n_jobs is 0, and 0 threads can do no work; give a number of threads, or -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, budget: int = 1 << 26) -> list[slice]:

@@ -5,7 +5,8 @@ from ramify.persistence.arrays import ArrayFile, LazyArrays, OpenedArrays
 from ramify.persistence.arrays import are_finite, are_indices, are_offsets, is_increasing, write_array_file
 from ramify.persistence.atomic import atomic_writer, exclusive_writer, refuse_unwritable
 from ramify.persistence.atomic import scratch_directory, write_text_atomically
-from ramify.persistence.model_directory import FORMAT_VERSION, MAX_SHARDS, StoredModel, is_model, model_fingerprint
+from ramify.persistence.model_directory import FORMAT_VERSION, MAX_SHARDS, DirectoryStamp, StoredModel, directory_stamp
+from ramify.persistence.model_directory import is_model, model_fingerprint
 from ramify.persistence.model_directory import model_metadata, open_array_file, read_model, refuse_foreign_target, write_model
 # isort: on
 
@@ -13,20 +14,26 @@ __all__ = [
     "FORMAT_VERSION",
     "MAX_SHARDS",
     "ArrayFile",
+    "DirectoryStamp",
     "LazyArrays",
     "OpenedArrays",
     "StoredModel",
     "are_finite",
     "are_indices",
-]
-__all__ += [
     "are_offsets",
     "atomic_writer",
+    "directory_stamp",
     "exclusive_writer",
     "is_increasing",
     "is_model",
     "model_fingerprint",
     "model_metadata",
+    "open_array_file",
+    "read_model",
+    "refuse_foreign_target",
+    "refuse_unwritable",
+    "scratch_directory",
+    "write_array_file",
+    "write_model",
+    "write_text_atomically",
 ]
-__all__ += ["open_array_file", "read_model", "refuse_foreign_target", "refuse_unwritable", "scratch_directory"]
-__all__ += ["write_array_file", "write_model", "write_text_atomically"]

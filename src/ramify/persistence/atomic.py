@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 from typing import IO
 
 from ramify.errors import InputError
@@ -33,10 +34,13 @@ except ImportError:  # no locks on this system
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.(?P<kind>partial|replaced)")
 # errors of file systems without locks
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF, errno.EIO)
+# errors of systems and file systems that cannot swap two names
+NO_SWAPS = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM)
 SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # follow no link, wait for no pipe
 RENAME_EXCHANGE = 2  # linux/fs.h: swap two names atomically
 AT_FDCWD = -100
 MAX_NAME = 60
+WAIT = 0.05  # seconds between two tries to get a lock
 
 
 @contextmanager
@@ -53,17 +57,14 @@ def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
             return
         target = path.resolve()
         clear_leftovers(target)
-        with (
-            temporary_beside(target, Path.touch) as beside,
-            open(beside, "w", encoding="utf-8", errors="replace", newline="") as file,
-        ):
-            if target.exists():
-                beside.chmod(stat.S_IMODE(target.stat().st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(beside, target)
-            sync_directory(target.parent)
+        with temporary_beside(target, Path.touch) as beside:
+            with open(beside, "w", encoding="utf-8", errors="replace", newline="") as file:
+                if target.exists():
+                    beside.chmod(stat.S_IMODE(target.stat().st_mode))
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            replace_file(beside, target)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; the old file is unchanged.") from error
 
@@ -115,10 +116,10 @@ def clear_leftovers(path: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file or a whole directory; errors are ignored."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
+    with suppress(OSError):  # rmtree ignores errors except that of closing a directory
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink(missing_ok=True)
 
 
@@ -159,15 +160,21 @@ def scratch_directory(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def exclusive_writer(path: Path, lock_file: Path | None = None) -> Iterator[None]:
-    """Refuse to start long work on a file while another process works on it; a killed process releases its lock.
+def exclusive_writer(path: Path, lock_file: Path | None = None, seconds: float = 0.0) -> Iterator[None]:
+    """Keep other processes from working on a file or directory; a killed process releases its lock.
 
-    lock_file: locked meanwhile, then removed (default: one beside the path).
+    lock_file: locked meanwhile, then removed (default: one beside the path). seconds: how long to wait for another process
+    before it is an error; 0 to refuse at once.
     """
     lock_file = lock_file or path.with_name(f".{path.name[:MAX_NAME]}.lock")
+    until = monotonic() + seconds
     try:
-        lock_file.touch()
-        held = lock(lock_file)
+        while True:
+            lock_file.touch()
+            held = lock(lock_file)
+            if held is not None or monotonic() >= until:
+                break
+            sleep(WAIT)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}.") from None
     if held is None:
@@ -187,8 +194,9 @@ class Lock:
     is_real: bool
 
     def release(self) -> None:
-        """Release the lock."""
-        os.close(self.handle)
+        """Release the lock; nothing was written through its handle, so an error of closing it means nothing."""
+        with suppress(OSError):
+            os.close(self.handle)
 
 
 def lock(path: Path) -> Lock | None:
@@ -216,34 +224,61 @@ def lock(path: Path) -> Lock | None:
     return None
 
 
+def replace_file(new: Path, path: Path) -> None:
+    """Replace a file, or create it, in one step."""
+    found = os.lstat(new)
+    try:
+        os.replace(new, path)
+    except OSError:
+        if not _is_at(path, found):
+            raise
+    sync_directory(path.parent)
+
+
 def replace_directory(new: Path, path: Path) -> None:
     """Replace a directory, or create it.
 
     Where the system can swap two names, the path exists at every moment. Elsewhere the old directory has another name for a
     moment, which :func:`leftovers_of` finds, and readers read it there.
     """
+    found = os.lstat(new)
     for _ in range(100):
+        aside = name_beside(path, "replaced")
         try:
             if not path.exists():
                 os.rename(new, path)
-            elif _swap_names(new, path):
-                remove(new)
-            else:
-                aside = name_beside(path, "replaced")
-                os.rename(path, aside)
-                try:
-                    os.rename(new, path)
-                except OSError:
-                    os.rename(aside, path)
-                    raise
-                remove(aside)
+            elif not _swap_names(new, path):
+                _swap_in_two_steps(new, path, aside)
             break
         except OSError as error:
+            if _is_at(path, found):
+                break
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or not new.exists():
                 raise  # otherwise another writer was faster: try again
     else:
         raise OSError(errno.EBUSY, "other processes keep writing to the same path")
     sync_directory(path.parent)
+    # the old directory is removed only now, since a power failure may undo a rename before it reaches the disk
+    remove(new)
+    remove(aside)
+
+
+def _swap_in_two_steps(new: Path, path: Path, aside: Path) -> None:
+    """Move the old directory aside, and the new one to its path; if that fails, move the old one back."""
+    os.rename(path, aside)
+    try:
+        os.rename(new, path)
+    except OSError:
+        os.rename(aside, path)
+        raise
+
+
+def _is_at(path: Path, found: os.stat_result) -> bool:
+    """Whether what was found elsewhere is at the path now: NFS may report an error of a rename that was done."""
+    try:
+        return os.path.samestat(os.lstat(path), found)
+    except OSError:
+        return False
 
 
 def sync_directory(path: Path) -> None:
@@ -257,11 +292,16 @@ def sync_directory(path: Path) -> None:
 
 
 def _swap_names(a: Path, b: Path) -> bool:
-    """Swap two names atomically; False where the system or the file system cannot."""
+    """Swap two names atomically; False where the system or the file system cannot, which leaves them as they are."""
     if not sys.platform.startswith("linux"):
         return False
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:
         return False
-    return bool(swap(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), RENAME_EXCHANGE) == 0)
+    if swap(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code not in NO_SWAPS:
+        raise OSError(code, os.strerror(code))
+    return False

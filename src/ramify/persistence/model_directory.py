@@ -47,6 +47,7 @@ MAX_DOCUMENT = 1 << 30
 MAX_DOCUMENTS = 8
 MAX_SHARDS = 10_000
 TRIES = 50
+DirectoryStamp = tuple[tuple[str, int, int, int, int], ...] | None
 OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 RETRAIN = "Train the model again, or restore it from a copy."
 
@@ -118,6 +119,16 @@ def model_fingerprint(path: str | Path) -> str:
         return str(_fingerprint(Path(path) / MANIFEST)["sha256"])
     except OSError as error:
         raise ModelError(f"cannot read the model at {path}: {error.strerror}.") from None
+
+
+def directory_stamp(path: str | Path) -> DirectoryStamp:
+    """Name, inode, size and time of change of every file in a directory: differs if any was changed; None if it is gone."""
+    try:
+        with os.scandir(path) as entries:
+            found = [(entry.name, entry.stat()) for entry in entries]
+    except OSError:
+        return None
+    return tuple(sorted((name, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns) for name, at in found))
 
 
 def refuse_foreign_target(path: str | Path) -> None:

@@ -1,4 +1,7 @@
-"""Reports, audits, comparisons and tuning as tables for the terminal, and a taxonomy drawn as a tree."""
+"""Reports, audits, comparisons and tuning as tables for the terminal, and a taxonomy drawn as a tree.
+
+Labels and texts come from others: they are never read as markup, and what could steer a terminal is written out.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from rich.tree import Tree
 
-from ramify.formatting import counted, p_value
+from ramify.formatting import counted, p_value, visible
 from ramify.metrics.evaluation import Report
 from ramify.reports import tables
 from ramify.reports.tables import ISSUE_KINDS, Table, percentage, shorten
@@ -27,7 +30,7 @@ MAX_TRIALS = 12  # --json and the report have all of them
 
 def render_table(table: Table, most: int | None = None, wrapped: Collection[int] = (), heads: bool = True) -> RichTable:
     """A table for the terminal. most: rows that are shown. wrapped: columns whose text may wrap; without any, all may."""
-    shown = _grid(escape(table.title))
+    shown = _grid(_literal(table.title))
     shown.show_header = heads
     for place, name in enumerate(table.columns):
         is_text = place in table.text_columns
@@ -35,7 +38,7 @@ def render_table(table: Table, most: int | None = None, wrapped: Collection[int]
     if table.bars:
         shown.add_column("")
     for number, row in enumerate(table.rows[:most]):
-        shown.add_row(*(Text(cell) for cell in row), *([_bar(table.bars[number])] if table.bars else []))
+        shown.add_row(*(Text(visible(cell)) for cell in row), *([_bar(table.bars[number])] if table.bars else []))
     return shown
 
 
@@ -46,12 +49,17 @@ def _grid(title: str, *columns: str) -> RichTable:
     return table
 
 
+def _literal(name: str) -> str:
+    """A name within markup, as it is."""
+    return escape(visible(name))
+
+
 def _bar(fraction: float, width: int = 10) -> Text:
     return Text("█" * round(fraction * width), style="green" if fraction >= 0.8 else "yellow" if fraction >= 0.5 else "red")
 
 
 def _sentences(first: str, *others: str) -> Text:
-    return Text("\n").append(first, style="bold").append("".join(f"\n{each}" for each in others))
+    return Text("\n").append(visible(first), style="bold").append(visible("".join(f"\n{each}" for each in others)))
 
 
 # ---- a report -----------------------------------------------------------------------------------------------------------
@@ -67,7 +75,7 @@ def render_report(report: Report, worst: int = 8) -> RenderableType:
         rows = [[row[k] for k in columns] for row in branches.rows]
         shown.append(Table(branches.title, [branches.columns[k] for k in columns], rows, bars=branches.bars))
     shown.append(found["confusions"])
-    notes = [Text(f"Note: {note}.", style="dim") for note in report.notes]
+    notes = [Text(visible(f"Note: {note}."), style="dim") for note in report.notes]
     return Group(render_table(figures, heads=False), *(render_table(each) for each in shown if each.rows), *notes)
 
 
@@ -92,7 +100,7 @@ TEXT_LENGTH, MAX_UNCHANGED, MAX_DUPLICATES = 110, 3, 6  # what is shown of a tex
 def render_audit(found: Audit, most: int) -> RenderableType:
     """An audit with at most so many entries of each kind."""
     head = f"\n{counted(found.n_issues, 'label issue')}; an estimated {found.estimated_wrong:,.0f} labels are wrong"
-    parts: list[RenderableType] = [Text(tables.describe_audit(found)), Text(head, style="bold")]
+    parts: list[RenderableType] = [Text(visible(tables.describe_audit(found))), Text(head, style="bold")]
     for rank, issue in enumerate(found.issues[:most], start=1):
         parts += [Text(), *_issue(rank, issue)]
     parts += _more(len(found.issues), most, "use --show, --report or --out to see them")
@@ -111,9 +119,9 @@ def render_audit(found: Audit, most: int) -> RenderableType:
 def _issue(rank: int, issue: LabelIssue) -> Iterable[RenderableType]:
     distance = f", {counted(issue.distance, 'step')} apart" if issue.distance else ""
     about = f"  {ISSUE_KINDS[issue.kind]}{distance}"
-    yield Text(f"{rank:>3}  ").append(issue.place, style="bold").append(about, style="dim")
+    yield Text(f"{rank:>3}  ").append(visible(issue.place), style="bold").append(about, style="dim")
     if issue.text is not None:
-        yield Text(f"     {shorten(issue.text, TEXT_LENGTH)}")
+        yield Text(visible(f"     {shorten(issue.text, TEXT_LENGTH)}"))
     if issue.given is not None:
         yield _label("given", issue.given, "red")
     if issue.suggested is not None:
@@ -122,11 +130,12 @@ def _issue(rank: int, issue: LabelIssue) -> Iterable[RenderableType]:
     if len(issue.unchanged) > MAX_UNCHANGED:
         yield Text(f"               and {len(issue.unchanged) - MAX_UNCHANGED:,} more")
     if issue.words:
-        yield Text(f"     words     {words_of(issue)}", style="dim")
+        yield Text(visible(f"     words     {words_of(issue)}"), style="dim")
 
 
 def _label(name: str, info: LabelInfo, style: str) -> Text:
-    return Text(f"     {name:<9} ").append(" > ".join(info.path), style=style).append(f"  {percentage(info.probability)}")
+    path = visible(" > ".join(info.path))
+    return Text(f"     {name:<9} ").append(path, style=style).append(f"  {percentage(info.probability)}")
 
 
 def _section(table: Table, most: int) -> list[RenderableType]:
@@ -167,7 +176,7 @@ def render_comparison(found: Comparison, advice: Recommendation, width: int) -> 
         skipped = Table("Skipped", ("system", "reason"), [(each.name, each.reason) for each in found.skipped], range(2))
         parts += [Text(), render_table(skipped)]
     if found.notes:
-        parts += [Text(), *(Text(f"Note: {note}.", style="dim") for note in found.notes)]
+        parts += [Text(), *(Text(visible(f"Note: {note}."), style="dim") for note in found.notes)]
     return Group(*parts, _sentences(*advice.sentences))
 
 
@@ -215,7 +224,7 @@ def _against_recommended(
     best = next(system for system in systems if system.name == advice.system)
     heads = [f"{symbol}\n{SHORT.get(test, '')}" for test, (symbol, _) in TESTS.items()]
     letter = letters[advice.system]
-    title = f"Against {letter}, {escape(advice.system)}: difference in {LABELS[advice.by]}, and tests"
+    title = f"Against {letter}, {_literal(advice.system)}: difference in {LABELS[advice.by]}, and tests"
     table = _grid(title, "", "\ndifference", *heads)
     for system in (system for system in systems if system is not best):
         apart, marks = system.measures[advice.by].value - best.measures[advice.by].value, []
@@ -280,7 +289,7 @@ def _draw_below(
         return
     for node in nodes[:width]:
         count = f" [cyan]{counts[node]:,}[/cyan]" if counts is not None else ""
-        twig = branch.add(escape(taxonomy.titles[node]) + count)
+        twig = branch.add(_literal(taxonomy.titles[node]) + count)
         _draw_below(twig, taxonomy, taxonomy.children_of(node).tolist(), counts, levels - 1, min(width, 8))
     if len(nodes) > width:
         branch.add(f"[dim]… and {len(nodes) - width:,} more[/dim]")

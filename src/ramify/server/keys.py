@@ -28,7 +28,7 @@ FORMAT = "ramify-keys"
 MAX_BYTES = 1 << 20
 LOCK_SECONDS = 30.0  # to wait for another command that changes the keys
 CHECK_INTERVAL = 0.5  # seconds between two checks of the file
-PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
+PERSON = re.compile(r"[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)

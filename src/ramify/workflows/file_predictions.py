@@ -135,6 +135,7 @@ class PredictJob:
     text: str
     strict: bool
     n_jobs: int | None
+    escape_formulas: bool = False
 
     def depends_on(self, as_json: bool) -> dict[str, Any]:
         """Everything that predictions depend on besides the documents, as plain values, by the names that users know."""
@@ -143,7 +144,8 @@ class PredictJob:
         values |= {"within": list(options.within), "without": list(options.without)}
         values |= {"guarantee": [options.risk, options.nodes, options.by_branch], "text column": self.text}
         values |= {"encoding": self.files.encoding, "set of columns": list(self.files.names)}
-        return values | {"format": "JSON" if as_json else "table"}
+        table = "table with escaped formulas" if self.escape_formulas else "table"
+        return values | {"format": "JSON" if as_json else table}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +170,13 @@ def predict_files(
     strict: bool = False,
     resume: bool = False,
     n_jobs: int | None = None,
+    escape_formulas: bool = False,
 ) -> FilesPredicted:
     """Classify the files of a directory or pattern into a directory, each into a file of the same name.
 
     Predictions are CSV, TSV for TSV, JSON Lines for JSON or with `as_json`; names end accordingly, and without ``.gz``.
     resume: leave files as they are that an earlier run of the same model and options wrote.
+    escape_formulas: in tables, put an apostrophe before texts that a spreadsheet would calculate.
     """
     model, out, options = Path(model), Path(out), options or PredictOptions()
     if is_distributed():
@@ -183,7 +187,8 @@ def predict_files(
     refuse_texts(classifier, files.source)
     sample, like = list(islice(files.rows(), SAMPLE)), classifier.figures_.get("columns")
     column = text_column(files.source, list(files.names), sample, text, like)
-    job = PredictJob(model, fingerprint, rule, options, files, column, strict, n_jobs=1 if is_distributed() else n_jobs)
+    n_jobs = 1 if is_distributed() else n_jobs
+    job = PredictJob(model, fingerprint, rule, options, files, column, strict, n_jobs, escape_formulas)
     sources = name_outputs(files, as_json)
     _refuse_place(out, model, Path(data), sources)
     tally = Tally()
@@ -237,7 +242,7 @@ def predict_one_file(job: PredictJob, file: tuple[Path, Path]) -> Tally:
     source, target = file
     with running_on(None), atomic_writer(target) as opened, stage(f"classifying {source.name}") as step:
         rows = rows_of(source, job.files.kind, job.files.encoding)
-        write = WRITERS[target.suffix](opened, job.files.names, job.options.top)
+        write = WRITERS[target.suffix](opened, job.files.names, job.options.top, job.escape_formulas)
         predictor = _load_predictor(job.model, job.fingerprint, job.rule, job.options)
         return write_all(stream_predictions(predictor, rows, job.text, job.n_jobs), write, str(source), job.strict, step)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from ramify.data.documents import why_not_text
 from ramify.data.svmlight import read_vectors
 from ramify.data.tables import find_kind, known_encoding
 from ramify.errors import DataError
+from ramify.formatting import csv_line
 from ramify.parallel import Stage, choose_executor, is_distributed, row_blocks
 from ramify.workflows.predictor import PredictOptions, Predictor, batch_size
 from ramify.workflows.reading import adapt_corpus, readable, refuse_texts
@@ -245,7 +245,8 @@ def free_names(names: Iterable[str], taken: Sequence[str]) -> list[str]:
     return [next(new for k in count() if (new := k * "ramify_" + name) not in taken) for name in names]
 
 
-def _json_lines(file: IO[str], columns: Sequence[str], top: int) -> Callable[[Prediction], None]:
+def _json_lines(file: IO[str], columns: Sequence[str], top: int, escape_formulas: bool = False) -> Callable[[Prediction], None]:
+    """Rows as JSON; no program takes texts in it for formulas."""
     predicted, also, line, problem = free_names(("predicted", "also", "line", "problem"), columns)
 
     def objects(labels: Labels) -> list[dict[str, Any]]:
@@ -262,12 +263,19 @@ def _json_lines(file: IO[str], columns: Sequence[str], top: int) -> Callable[[Pr
     return write
 
 
-def _table(file: IO[str], columns: Sequence[str], top: int, delimiter: str) -> Callable[[Prediction], None]:
-    writer, table = csv.writer(file, delimiter=delimiter, lineterminator="\n"), PredictionTable(columns, top)
-    writer.writerow(table.head)
-    return lambda prediction: writer.writerow(table.cells(prediction))
+def _table(
+    file: IO[str], columns: Sequence[str], top: int, escape_formulas: bool = False, *, delimiter: str
+) -> Callable[[Prediction], None]:
+    table = PredictionTable(columns, top)
+
+    def write_line(cells: Sequence[Any]) -> None:
+        file.write(csv_line(cells, delimiter, escape_formulas))
+
+    write_line(table.head)
+    return lambda prediction: write_line(table.cells(prediction))
 
 
-# by the suffix of a file; each takes the file, the columns of the input, and the number of labels per row
-WRITERS: dict[str, Callable[[IO[str], Sequence[str], int], Callable[[Prediction], None]]]
+# by the suffix of a file; each takes the file, the columns of the input, the number of labels per row, and whether to escape
+# formulas
+WRITERS: dict[str, Callable[..., Callable[[Prediction], None]]]
 WRITERS = {".csv": partial(_table, delimiter=","), ".tsv": partial(_table, delimiter="\t"), ".jsonl": _json_lines}

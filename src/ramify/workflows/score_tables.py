@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from ramify.data.svmlight import read_vectors
 from ramify.data.tables import find_kind, known_encoding, stream_table
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
+from ramify.formatting import csv_line
 from ramify.taxonomy import LabelFormat, Taxonomy, most_specific, read_taxonomy
 from ramify.workflows.predict_stream import Labels, Prediction, score_rows
 from ramify.workflows.predictor import batch_size
@@ -104,13 +104,12 @@ def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Calla
     """Write a header, and return a function that writes the cells of a row and its scores; NaN is an empty cell."""
     names = set(taxonomy.names)
     others = [column for column in columns if column not in names]
-    table = csv.writer(file, lineterminator="\n")
-    table.writerow([*others, *taxonomy.names])
+    file.write(csv_line([*others, *taxonomy.names]))
 
     def write(row: dict[str, Any], scores: NDArray[np.float32]) -> None:
         given = [row.get(column) for column in others]
         given = [f" {LABEL_SEPARATOR} ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in given]
-        table.writerow([*given, *("" if value != value else str(value) for value in scores)])
+        file.write(csv_line([*given, *("" if value != value else str(value) for value in scores)]))
 
     return write
 

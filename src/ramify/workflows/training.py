@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
@@ -16,7 +18,7 @@ from ramify.classifier.fitting import check_fraction, selector_for
 from ramify.classifier.text_classifier import TextClassifier, refuse_shards
 from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.decisions import DecisionRule
-from ramify.errors import InputError, LabelError
+from ramify.errors import InputError, LabelError, ModelError
 from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
 from ramify.features.text_analysis import STOP_LISTS
 from ramify.formatting import counted
@@ -153,6 +155,19 @@ class TrainOptions:
         return read_taxonomy(self.taxonomy, self.taxonomy_format)
 
 
+def refuse_target(path: Path) -> None:
+    """Refuse to save a model over something else, or where nothing can be written; called before long work starts."""
+    place = path.absolute()
+    if place == place.parent or os.path.ismount(place):
+        raise ModelError(f"{path} is where a disk begins and cannot be replaced; give a directory below it for the model.")
+    refuse_foreign_target(path)
+    above = next(parent for parent in place.parents if parent.exists())
+    try:  # permissions do not tell of every file system where nothing can be written
+        Path(mkdtemp(dir=above, prefix=".ramify-")).rmdir()
+    except OSError as error:
+        raise ModelError(f"cannot save a model at {path}: {error.strerror}; choose another path.") from None
+
+
 def train(data: Data, options: TrainOptions | None = None, model: str | Path | None = None) -> TrainResult:
     """Train a classifier on documents, evaluate it, and save it.
 
@@ -167,7 +182,7 @@ def train(data: Data, options: TrainOptions | None = None, model: str | Path | N
     """
     options = options or TrainOptions()
     if model is not None:
-        refuse_foreign_target(Path(model))
+        refuse_target(Path(model))
     if options.tune is not None and options.params and options.system is None:
         raise InputError("--auto and --param were given; name the system of the parameter with --system, or leave --param out.")
     classifier: Any = options.new_classifier()

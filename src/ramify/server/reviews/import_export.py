@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ramify.errors import DataError, InputError
-from ramify.server.reviews.store import Queued, Review
+from ramify.formatting import csv_line
+from ramify.server.reviews.store import KEYS, Queued, Review
 
 COLUMNS = ("text", "label", "action", "reviewer", "at", "model", "predicted", "confidence", "comment")
 SEPARATOR = "|"  # between labels; spaces around it do not count
@@ -27,25 +26,22 @@ def training_rows(reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
         yield dict(zip(COLUMNS, (review.text, *decision, review.model, predicted, confidence, last.comment), strict=True))
 
 
-def export_rows(rows: Iterable[dict[str, Any]], kind: str) -> Iterator[str]:
-    """Rows as lines of CSV, the names of the columns first, or of JSON."""
+def export_rows(rows: Iterable[dict[str, Any]], kind: str, escape_formulas: bool = False) -> Iterator[str]:
+    """Rows as lines of CSV, the names of the columns first, or of JSON.
+
+    escape_formulas: for a spreadsheet; texts that are escaped are not the same when they are read again for training.
+    """
     if kind == "jsonl":
         yield from (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         return
-    yield _csv_line(COLUMNS)
+    yield csv_line(COLUMNS)
     for row in rows:
         cells = [row[name] for name in COLUMNS]
-        yield _csv_line(f" {SEPARATOR} ".join(cell) if isinstance(cell, list) else cell for cell in cells)
-
-
-def _csv_line(cells: Iterable[Any]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+        joined = (f" {SEPARATOR} ".join(cell) if isinstance(cell, list) else cell for cell in cells)
+        yield csv_line(joined, escape_formulas=escape_formulas)
 
 
 SOURCE = 2_000  # characters, at most
-KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "probability": (int, float)}
 
 
 def read_label_issues(path: Path) -> Iterator[Queued]:
@@ -63,11 +59,12 @@ def read_label_issues(path: Path) -> Iterator[Queued]:
         if line.strip():
             try:
                 yield _queued(json.loads(line))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
                 raise DataError(f"{path}, line {number}: not a label issue of an audit; {wanted}") from None
 
 
 def _queued(row: dict[str, Any]) -> Queued:
+    json.dumps(row, ensure_ascii=False, allow_nan=False).encode()  # refuses halves of characters, and what is no number
     text, given = row["text"], None if row["given"] is None else _label(row["given"])
     if not isinstance(text, str) or not text.strip():
         raise ValueError("no text")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -13,6 +11,7 @@ import numpy as np
 
 from ramify.classifier.explanation import names_of_features
 from ramify.data import Corpus
+from ramify.formatting import csv_line
 from ramify.learners.base import Contributions
 from ramify.taxonomy import LabelFormat
 from ramify.workflows.auditing.label_issues import KINDS, NO_NODE, RankedIssues
@@ -146,10 +145,11 @@ COLUMNS = (
 SEPARATOR = " | "  # between labels
 
 
-def issue_lines(issues: Iterable[LabelIssue], kind: str) -> Iterator[str]:
+def issue_lines(issues: Iterable[LabelIssue], kind: str, escape_formulas: bool = False) -> Iterator[str]:
     """Lines of a file. kind: "csv" or "tsv" to read, "jsonl" with all that the review queue needs."""
+    delimiter = "\t" if kind == "tsv" else ","
     if kind != "jsonl":
-        yield _line(COLUMNS, kind)
+        yield csv_line(COLUMNS, delimiter)
     for rank, issue in enumerate(issues, start=1):
         if kind == "jsonl":
             yield json.dumps({"rank": rank, **asdict(issue)}, ensure_ascii=False) + "\n"
@@ -158,15 +158,10 @@ def issue_lines(issues: Iterable[LabelIssue], kind: str) -> Iterator[str]:
         cells = [rank, issue.place, issue.kind, SEPARATOR.join(issue.labels)]
         cells += ["" if info is None else info.label for info in both]
         cells += ["" if info is None else info.probability for info in both]
-        yield _line([*cells, issue.distance, issue.score, words_of(issue), issue.text or ""], kind)
+        cells += [issue.distance, issue.score, words_of(issue), issue.text or ""]
+        yield csv_line(cells, delimiter, escape_formulas)
 
 
 def words_of(issue: LabelIssue) -> str:
     """The words of an issue on one line."""
     return ", ".join(word for word, _ in issue.words)
-
-
-def _line(cells: Iterable[Any], kind: str) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n", delimiter="\t" if kind == "tsv" else ",").writerow(cells)
-    return line.getvalue()
