@@ -1,6 +1,7 @@
 import errno
 import os
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -204,3 +205,101 @@ def test_a_lock_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
     write_text_atomically(tmp_path / ("n" * 250), "written")
     assert os.listdir(tmp_path) == ["n" * 250]
+
+
+# ---- calls that fail ----------------------------------------------------------------------------------------------------
+
+
+def two_directories(folder):
+    for name in ("new", "model"):
+        (folder / name).mkdir()
+        (folder / name / "version").write_text(name)
+    return folder / "new", folder / "model"
+
+
+@pytest.mark.parametrize("swap", [True, False])
+def test_the_old_directory_is_removed_only_after_the_new_name_is_on_disk(tmp_path, monkeypatch, swap):
+    new, path = two_directories(tmp_path)
+    if not swap:
+        monkeypatch.setattr(atomic, "_swap_names", lambda a, b: False)
+    synced = []
+    monkeypatch.setattr(atomic, "sync_directory", lambda folder: synced.append(sorted(folder.rglob("version"))))
+    replace_directory(new, path)
+    assert [len(found) for found in synced] == [2]
+    assert list(tmp_path.rglob("version")) == [path / "version"]
+
+
+@pytest.mark.parametrize(("code", "falls_back"), [(errno.EINVAL, True), (errno.ENOSYS, True), (errno.EIO, False)])
+def test_names_are_swapped_in_two_steps_only_where_the_system_cannot_swap_them(tmp_path, monkeypatch, code, falls_back):
+    new, path = two_directories(tmp_path)
+
+    class Library:
+        def renameat2(self, *_):
+            atomic.ctypes.set_errno(code)
+            return -1
+
+    monkeypatch.setattr(atomic.sys, "platform", "linux")
+    monkeypatch.setattr(atomic.ctypes, "CDLL", lambda *_, **__: Library())
+    if falls_back:
+        replace_directory(new, path)
+        assert (path / "version").read_text() == "new"
+    else:
+        with pytest.raises(OSError) as error:
+            replace_directory(new, path)
+        assert error.value.errno == code
+        assert (path / "version").read_text() == "model"
+
+
+def reporting_errors(call):
+    """A call that is done, and reports an error all the same."""
+
+    def done(*given):
+        call(*given)
+        raise OSError(errno.EIO, "the answer was lost")
+
+    return done
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_rename_of_a_directory_that_is_done_counts_even_if_it_reports_an_error(tmp_path, monkeypatch, there):
+    new, path = two_directories(tmp_path)
+    if there:
+        swap = atomic._swap_names
+        monkeypatch.setattr(atomic, "_swap_names", reporting_errors(swap))
+    else:
+        atomic.remove(path)
+        monkeypatch.setattr(os, "rename", reporting_errors(os.rename))
+    replace_directory(new, path)
+    assert list(tmp_path.rglob("version")) == [path / "version"]
+    assert (path / "version").read_text() == "new"
+
+
+def test_a_rename_of_a_file_that_is_done_counts_even_if_it_reports_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "replace", reporting_errors(os.replace))
+    write_text_atomically(tmp_path / "out", "new")
+    assert (tmp_path / "out").read_text() == "new"
+
+
+def test_a_file_that_cannot_be_closed_does_not_replace_the_old_one(tmp_path, monkeypatch):
+    @contextmanager
+    def broken(*given, **more):
+        with open(*given, **more) as file:
+            yield file
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(atomic, "open", broken, raising=False)
+    (tmp_path / "out").write_text("old")
+    with pytest.raises(InputError, match="broken; the old file is unchanged"):
+        write_text_atomically(tmp_path / "out", "new")
+    assert (tmp_path / "out").read_text() == "old"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_an_error_of_releasing_a_lock_or_of_removing_leftovers_is_no_failure(tmp_path, monkeypatch):
+    new, path = two_directories(tmp_path)
+    held = lock(path)
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "close", reporting_errors(os.close))
+        held.release()
+        replace_directory(new, path)
+    assert (path / "version").read_text() == "new"

@@ -28,6 +28,7 @@ def evaluate(
     strict: options.Strict = False,
     keep_unlabelled: options.KeepUnlabelled = False,
     encoding: options.Encoding = "utf-8",
+    trust: options.Trust = None,
     threads: options.Threads = -1,
     as_json: options.AsJson = False,
 ) -> None:

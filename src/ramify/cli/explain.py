@@ -10,7 +10,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from ramify.cli.console import output, print_json, print_plain
-from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, load_model, parse_rule
+from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, Trust, load_model, parse_rule
 from ramify.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def explain(
     rule: RuleName = None,
     rule_param: RuleParams = None,
     words: Annotated[int, Option(min=0, help="Words to show per step.")] = 10,
+    trust: Trust = None,
     as_json: AsJson = False,
 ) -> None:
     """Explain the labels of a text: node by node, word by word.

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import output, print_json, progress_shown
-from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, load_model
+from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, Trust, load_model
 from ramify.errors import InputError
 
 
@@ -26,6 +26,7 @@ def inspect(
     levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
+    trust: Trust = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is in a model, a table of documents or a taxonomy.

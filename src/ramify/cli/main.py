@@ -77,6 +77,7 @@ RAMIFY = Group(
         "decide": Command("score", "decide"),
         "inspect": Command("inspect", "inspect"),
         "serve": Command("serve", "serve"),
+        "sign": Command("sign", "sign"),
         "systems": Command("inspect", "systems"),
         "demo": Command("demo", "demo"),
         "taxonomy": TAXONOMY,

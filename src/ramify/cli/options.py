@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO, Annotated, Any, cast
 
 from typer import Argument, Option
@@ -15,6 +14,7 @@ import ramify
 from ramify.cli.console import Terminal, say
 from ramify.errors import DataError, InputError
 from ramify.formatting import counted
+from ramify.persistence import trust
 
 MANY_FILES = "a directory or a quoted pattern of files; - for stdin."
 MEASURES = "accuracy, micro_f1, macro_f1, hierarchical_f1, h_loss"
@@ -85,6 +85,15 @@ EscapeFormulas = Annotated[
     Option("--escape-formulas", help="CSV for a spreadsheet: put ' before texts that begin with =, +, -, @, a tab or a CR."),
 ]
 ReportPage = Annotated[Path | None, Option(help="Write the report as an HTML page.")]
+Trust = Annotated[
+    list[Path] | None,
+    Option(
+        "--trust",
+        envvar="RAMIFY_TRUST",
+        callback=lambda keys: trust(keys or ()),
+        help="Read only models that were signed with this key, in a file that 'ramify sign --new-key' made; may be repeated.",
+    ),
+]
 Threads = Annotated[int, Option("--threads", help="Threads to use; -1 for all cores.")]
 Cluster = Annotated[
     str | None,
@@ -155,12 +164,6 @@ def refuse_output(output: Path | None, model: Path | None, *inputs: Path | None)
     from ramify.persistence import refuse_unwritable
 
     refuse_unwritable(output)
-    if output.is_file() or not output.exists():  # not a pipe or a device
-        try:  # permissions do not tell of every file system where nothing can be written
-            with NamedTemporaryFile(dir=output.resolve().parent, prefix=".ramify-"):
-                pass
-        except OSError as error:
-            raise InputError(f"cannot write {output}: {error.strerror}; choose another place for it.") from None
     if model is not None and output.resolve().parent == model.resolve():
         raise InputError(f"{output} lies in the model directory; choose another place for it.")
     for given in inputs:

@@ -40,6 +40,7 @@ def predict(
     escape_formulas: options.EscapeFormulas = False,
     strict: options.Strict = False,
     encoding: options.Encoding = "utf-8",
+    trust: options.Trust = None,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
     as_json: options.AsJson = False,

@@ -20,6 +20,7 @@ def score(
     text: options.TextColumn = None,
     strict: options.Strict = False,
     encoding: options.Encoding = "utf-8",
+    trust: options.Trust = None,
     threads: options.Threads = -1,
 ) -> None:
     """Write the scores of all nodes as a table.

@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ramify.cli.console import say
-from ramify.cli.options import Threads
+from ramify.cli.options import Threads, Trust
 from ramify.errors import InputError
 from ramify.server.settings import ConnectionLimits, Limits, Settings, name_models
 
@@ -28,6 +28,7 @@ def serve(
         float | None, Option(min=0, max=1, help="Queue documents whose predictions are less probable than this.")
     ] = None,
     no_reviews: Annotated[bool, Option("--no-reviews", help="Disable the review queue.")] = False,
+    trust: Trust = None,
     threads: Threads = -1,
     max_texts: Annotated[int, Option(min=1, help="Texts per request.")] = Limits().texts,
     max_characters: Annotated[int, Option(min=1, help="Characters per text.")] = Limits().characters,

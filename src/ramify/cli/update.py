@@ -35,6 +35,7 @@ def update(
     label_separator: options.LabelSeparator = None,
     strict: options.Strict = False,
     encoding: options.Encoding = "utf-8",
+    trust: options.Trust = None,
     threads: options.Threads = -1,
     as_json: options.AsJson = False,
 ) -> None:

@@ -4,10 +4,12 @@
 from ramify.persistence.arrays import ArrayFile, LazyArrays, OpenedArrays
 from ramify.persistence.arrays import are_finite, are_indices, are_offsets, is_increasing, write_array_file
 from ramify.persistence.atomic import atomic_writer, exclusive_writer, refuse_unwritable
-from ramify.persistence.atomic import scratch_directory, write_text_atomically
+from ramify.persistence.atomic import scratch_directory, try_beside, write_text_atomically
 from ramify.persistence.model_directory import FORMAT_VERSION, MAX_SHARDS, DirectoryStamp, StoredModel, directory_stamp
 from ramify.persistence.model_directory import is_model, model_fingerprint
 from ramify.persistence.model_directory import model_metadata, open_array_file, read_model, refuse_foreign_target, write_model
+from ramify.persistence.model_directory import sign_model
+from ramify.persistence.signatures import create_keys, trust
 # isort: on
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "are_indices",
     "are_offsets",
     "atomic_writer",
+    "create_keys",
     "directory_stamp",
     "exclusive_writer",
     "is_increasing",
@@ -33,6 +36,9 @@ __all__ = [
     "refuse_foreign_target",
     "refuse_unwritable",
     "scratch_directory",
+    "sign_model",
+    "trust",
+    "try_beside",
     "write_array_file",
     "write_model",
     "write_text_atomically",

@@ -227,7 +227,6 @@ def write_array_file(path: str | Path, arrays: Arrays) -> None:
         atomic.clear_leftovers(path)
         with atomic.temporary_beside(path, Path.mkdir) as beside:
             write_arrays(beside / "arrays", arrays)
-            os.replace(beside / "arrays", path)
-        atomic.sync_directory(path.parent)
+            atomic.replace_file(beside / "arrays", path)
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror}; the old file is unchanged.") from error

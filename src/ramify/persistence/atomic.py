@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO
@@ -44,10 +45,10 @@ WAIT = 0.05  # seconds between two tries to get a lock
 
 
 @contextmanager
-def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
+def atomic_writer(path: str | Path, private: bool = False) -> Iterator[IO[str]]:
     """Open a text file that replaces `path` only when the block ends without an error.
 
-    A pipe or a device is written directly; a link keeps its target.
+    A pipe or a device is written directly; a link keeps its target. private: only its owner can read a new file.
     """
     path = Path(path)
     try:
@@ -57,7 +58,7 @@ def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
             return
         target = path.resolve()
         clear_leftovers(target)
-        with temporary_beside(target, Path.touch) as beside:
+        with temporary_beside(target, partial(Path.touch, mode=0o600 if private else 0o666)) as beside:
             with open(beside, "w", encoding="utf-8", errors="replace", newline="") as file:
                 if target.exists():
                     beside.chmod(stat.S_IMODE(target.stat().st_mode))
@@ -80,8 +81,21 @@ def refuse_unwritable(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a directory; give the name of a file.")
-    if not path.resolve().parent.is_dir() or not os.access(path.resolve().parent, os.W_OK):
-        raise InputError(f"cannot write {path}: its directory does not exist or is not writable.")
+    if path.exists() and not path.is_file():  # a pipe or a device
+        return
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"cannot write {path}: its directory does not exist.")
+    try:
+        try_beside(path.resolve())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place for it.") from None
+
+
+def try_beside(path: Path) -> None:
+    """Make something beside a path, and remove it: permissions do not tell of every place where nothing can be written."""
+    clear_leftovers(path)
+    with temporary_beside(path, Path.mkdir):
+        pass
 
 
 def name_beside(path: Path, kind: str) -> Path:

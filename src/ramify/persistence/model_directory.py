@@ -30,7 +30,7 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from ramify.errors import ModelError
-from ramify.persistence import atomic
+from ramify.persistence import atomic, signatures
 from ramify.persistence.arrays import ArrayFile, OpenedArrays, open_arrays, remedy, write_arrays
 
 FORMAT = "ramify-model"
@@ -142,7 +142,7 @@ def refuse_foreign_target(path: str | Path) -> None:
             raise ModelError(f"{path} is not a directory; choose another path for the model.")
         named: set[str] = set()
         if is_model(path):
-            named = {MANIFEST}
+            named = {MANIFEST, signatures.SIGNATURE}
             with suppress(ValueError, KeyError, TypeError, RecursionError):  # a damaged manifest names no files
                 manifest = json.loads((path / MANIFEST).read_bytes())
                 named |= set(manifest["files"]) if manifest["format"] == FORMAT else set()
@@ -220,6 +220,14 @@ def _read(path: Path, directory: int, private: bool) -> StoredModel:
     return StoredModel(manifest["metadata"], documents, arrays, tuple(opened.values()))
 
 
+def sign_model(path: str | Path, private_key: str | Path) -> None:
+    """Sign a model directory that is whole, with the key in a file."""
+    read_model(path)
+    with _opened_directory(Path(path)) as handle:
+        manifest = _read_bytes(Path(path), handle, MANIFEST, MAX_MANIFEST)
+    signatures.sign(manifest, Path(path), private_key)
+
+
 def open_array_file(path: str | Path) -> OpenedArrays:
     """Map a single array file, such as a shard that does not belong to a model yet."""
     path = Path(path)
@@ -268,11 +276,21 @@ def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[by
 
 def _read_manifest(path: Path, directory: int) -> dict[str, Any]:
     content = _read_bytes(path, directory, MANIFEST, MAX_MANIFEST)
+    if signatures.is_needed():
+        signatures.check(content, _read_signature(path, directory), path)
     manifest = _checked_manifest(path, _parse_json(path / MANIFEST, content))
     body, end = content[:-END], content[-END:]
     if end != CHECKSUM % hashlib.sha256(body).hexdigest().encode():
         raise ModelError(f"{path / MANIFEST} was changed after it was saved. {RETRAIN}")
     return manifest
+
+
+def _read_signature(path: Path, directory: int) -> bytes:
+    try:
+        os.stat(signatures.SIGNATURE, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        raise ModelError(f"{path} is not signed, and only signed models are read; see 'ramify sign --help'.") from None
+    return _read_bytes(path, directory, signatures.SIGNATURE, signatures.MAX_BYTES)
 
 
 def _read_bytes(path: Path, directory: int, name: str, limit: int, entry: dict[str, Any] | None = None) -> bytes:
