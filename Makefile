@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
 BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test quick check lint types imports words docs tests sanitize compilers wheel pictures bench reproduce clean
+.PHONY: demo test quick check lint types imports words docs tests sanitize compilers fuzz faults wheel pictures bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
@@ -73,6 +73,15 @@ compilers: $(VENV)/.build
 	  $(CONFIGURE) -B build/$$compiler -DCMAKE_CXX_COMPILER=$$compiler -DCMAKE_BUILD_TYPE=Release -DRAMIFY_WERROR=ON && \
 	  $(BIN)/cmake --build build/$$compiler || exit 1; \
 	done
+
+# Damaged and hostile files and requests: make fuzz FUZZ='--cases 100000 --seed 3 --target models'; recipes of findings go to
+# build/attack-findings.
+fuzz: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python -m attacks.run $(FUZZ)
+
+# Everything that Ramify writes, with every system call failing in turn: make faults FAULTS='--scenario save'.
+faults: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python -m attacks.faults.run $(FAULTS)
 
 wheel: $(VENV)/.test
 	$(BIN)/python -m build --wheel --outdir dist

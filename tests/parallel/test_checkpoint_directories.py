@@ -9,7 +9,7 @@ import pytest
 
 from ramify.errors import InputError, ModelError
 from ramify.parallel import Checkpoints, Codec, SerialExecutor, checkpointing
-from ramify.parallel.checkpoints import LOCK
+from ramify.parallel.checkpoints import CHECKPOINT, LOCK, write_state
 
 
 def double(placed, block):
@@ -52,6 +52,53 @@ def test_a_note_says_that_checkpoints_of_an_earlier_run_are_removed(begin, tmp_p
         begin(kept)
     assert notes == [f"Removed the checkpoints of an earlier run in {tmp_path}."]
     assert not list(tmp_path.rglob("block-*"))
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_what_a_killed_writer_of_arrays_left_is_removed(resume, has_checkpoint, tmp_path):
+    work(tmp_path)
+    (tmp_path / "0000" / ".tmpA1b2C3").write_bytes(b"half of the arrays")
+    if not has_checkpoint:
+        (tmp_path / "0000" / CHECKPOINT).unlink()
+    work(tmp_path, resume)
+    assert not list(tmp_path.rglob(".tmp*"))
+
+
+class KilledError(Exception):
+    """Instead of a signal."""
+
+
+def remove_until_killed(kept, at, monkeypatch):
+    unlink, calls = Path.unlink, []
+
+    def until_killed(path, *given, **more):
+        calls.append(path)
+        if len(calls) > at:
+            raise KilledError
+        unlink(path, *given, **more)
+
+    with monkeypatch.context() as killed, pytest.raises(KilledError):
+        killed.setattr(Path, "unlink", until_killed)
+        kept.remove()
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("at", range(4))
+def test_no_result_is_taken_from_checkpoints_whose_removal_was_interrupted(at, resume, tmp_path, monkeypatch):
+    kept = Checkpoints(tmp_path / "kept")
+    kept.agreed_workers((1,))
+    with checkpointing(kept):
+        before = list(SerialExecutor().distribute(double, np.ones(2), [1, 2], CODEC))
+    remove_until_killed(kept, at, monkeypatch)
+    for block in (tmp_path / "kept").rglob("block-*"):
+        write_state(block, {"a": np.full(2, np.nan)})  # as of other work
+    again = Checkpoints(tmp_path / "kept", resume=resume)
+    with checkpointing(again):
+        found = list(SerialExecutor().distribute(double, np.ones(2), [1, 2], CODEC))
+    assert np.array_equal(found, before)
+    again.remove()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_there_is_no_note_if_there_is_nothing_to_remove(tmp_path, notes):

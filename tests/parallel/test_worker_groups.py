@@ -1,6 +1,7 @@
 """Worker groups: calls, all-reduce, and rounds that are saved, resumed, and repeated when a worker is lost."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,6 +254,26 @@ def test_checkpoints_of_another_ramify_are_refused(tmp_path):
     message = damaged_by(tmp_path, ramify="0.0.1")
     assert "checkpoint.json was written by Ramify 0.0.1, and this is " in message
     assert message.endswith("; resume with that version, or train without --resume to begin anew.")
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_a_run_can_be_resumed_even_if_the_removal_of_its_checkpoints_was_interrupted(at, tmp_path, monkeypatch):
+    whole, kept, left = run(SerialExecutor()), Checkpoints(tmp_path, work_per_save=0), list(range(at))
+    with checkpointing(kept):
+        run(SerialExecutor())
+    unlink = Path.unlink
+
+    def until_stopped(path, *given, **more):
+        if not left:
+            raise StoppedError
+        left.pop()
+        unlink(path, *given, **more)
+
+    with monkeypatch.context() as stopped, pytest.raises(StoppedError):
+        stopped.setattr(Path, "unlink", until_stopped)
+        kept.remove()
+    with saving(tmp_path, resume=True):
+        assert repr(run(SerialExecutor())) == repr(whole)
 
 
 @pytest.mark.parametrize("content", [b"", b"half a file", None])

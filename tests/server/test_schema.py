@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from ramify.server.app import make_app
 from ramify.server.keys import add_key
 from ramify.server.services import Services
-from ramify.server.settings import Settings
+from ramify.server.settings import ConnectionLimits, Settings
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,8 @@ def described(models, tmp_path_factory):
     """The description of a server with keys, and one that may do everything."""
     folder = tmp_path_factory.mktemp("described")
     key = add_key(folder / "keys.json", "fuzz", "admin")
-    app = make_app(Services(Settings(models, keys=folder / "keys.json", reviews=folder / "r.db")))
+    limits = ConnectionLimits(wrong_key_seconds=0)
+    app = make_app(Services(Settings(models, keys=folder / "keys.json", reviews=folder / "r.db", connection_limits=limits)))
     made = schemathesis.openapi.from_asgi("/openapi.json", app)
     made.config.headers = {"authorization": f"Bearer {key}"}
     return made

@@ -11,7 +11,8 @@ distributed job has a directory of its own, numbered in the order of the run:
     0001/block-3.safetensors     the result of block 3
 
 JSON files name the version of Ramify that wrote them, since another version may work in another order. Every file is written
-whole or not at all, and refused if it is damaged.
+whole or not at all, and refused if it is damaged. Before the files of a directory are removed, checkpoint.json becomes
+removed.json: a run that resumes after that was interrupted takes none of the others.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ from ramify.persistence.atomic import clear_leftovers, remove
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-CHECKPOINT, WORKERS, LOCK = "checkpoint.json", "workers.json", ".ramify-checkpoints.lock"
+CHECKPOINT, REMOVED, WORKERS, LOCK = "checkpoint.json", "removed.json", "workers.json", ".ramify-checkpoints.lock"
 MOST_THREADS = 4096
 WORK_PER_SAVE = 20  # how many times longer than writing a checkpoint the work goes on before the next
 FAMILY = "ramify-checkpoint-"
 FORMAT = f"{FAMILY}3"
 PLACE = re.compile(r"\d{4,}")
 STATE = re.compile(r"\d{6,}-\d+\.safetensors")  # of a worker
-PARTIAL = re.compile(r"(\d{6,}-|block-)\d+\.partial|\.checkpoint\.json\.[0-9a-f]{32}\.partial")
-FILE = re.compile(rf"(\d{{6,}}-|block-)\d+\.safetensors|checkpoint\.json|{PARTIAL.pattern}")
+# written under another name first: the safetensors library has names of its own
+PARTIAL = re.compile(r"(\d{6,}-|block-)\d+\.partial|\.tmp[0-9A-Za-z]{6}|\.checkpoint\.json\.[0-9a-f]{32}\.partial")
+FILE = re.compile(rf"(\d{{6,}}-|block-)\d+\.safetensors|checkpoint\.json|removed\.json|{PARTIAL.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +162,17 @@ class Checkpoints:
     def _clear(self) -> bool:
         """Remove the checkpoints of any run; gives whether there were any. Files that belong to others stay."""
         found = [self.directory / WORKERS] if _is_ours(self.directory / WORKERS) else []
-        for place in sorted(self.directory.iterdir()):
-            if PLACE.fullmatch(place.name) and not place.is_symlink() and _is_ours(place / CHECKPOINT):
-                # checkpoint.json goes last: it identifies the directory
-                files = sorted(place.iterdir(), key=lambda path: path.name == CHECKPOINT)
-                found += [path for path in files if FILE.fullmatch(path.name)]
+        places = [place for place in sorted(self.directory.iterdir()) if _is_place(place)]
+        for place in places:
+            if _is_ours(place / CHECKPOINT):
+                (place / CHECKPOINT).replace(place / REMOVED)
+        for place in places:
+            # removed.json goes last: it identifies the directory
+            files = sorted(place.iterdir(), key=lambda path: path.name == REMOVED)
+            found += [path for path in files if FILE.fullmatch(path.name)]
         for path in found:
             path.unlink(missing_ok=True)
-        for place in {path.parent for path in found} - {self.directory}:
+        for place in places:
             with suppress(OSError):  # it is not empty
                 place.rmdir()
         return bool(found)
@@ -183,6 +188,9 @@ class Checkpoints:
             if CHECKPOINT not in names:
                 if not all(FILE.fullmatch(name) for name in names):
                     raise InputError(f"{place} holds files that are not part of a checkpoint; choose another directory.")
+                for name in names:  # nobody knows which work they belong to
+                    (place / name).unlink(missing_ok=True)
+                names = []
                 _write(place / CHECKPOINT, {"subject": digest})
             found = _read(place / CHECKPOINT)
             if found.get("subject") != digest:
@@ -355,6 +363,12 @@ def _load(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _is_place(path: Path) -> bool:
+    """Whether a directory holds checkpoints of any run, or those that are being removed."""
+    has_name = PLACE.fullmatch(path.name) is not None and not path.is_symlink()
+    return has_name and any(_is_ours(path / name) for name in (CHECKPOINT, REMOVED))
 
 
 def _is_ours(path: Path) -> bool:

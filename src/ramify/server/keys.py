@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
 import secrets
 from collections.abc import Sequence
@@ -134,10 +133,7 @@ def read_keys(path: Path) -> list[Key]:
 
 def _write_keys(path: Path, keys: Sequence[Key]) -> None:
     values = {"format": FORMAT, "version": 1, "keys": [asdict(key) for key in keys]}
-    if not path.exists():
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
-            pass  # hashes are not secret, but names are private
-    with atomic_writer(path) as file:
+    with atomic_writer(path, private=True) as file:  # hashes are not secret, but names are private
         file.write(json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
@@ -24,7 +23,7 @@ from ramify.features.text_analysis import STOP_LISTS
 from ramify.formatting import counted
 from ramify.metrics import Report
 from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
-from ramify.persistence import model_metadata, refuse_foreign_target, scratch_directory
+from ramify.persistence import model_metadata, refuse_foreign_target, scratch_directory, try_beside
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.learning import check_number, refuse_paths
@@ -162,8 +161,8 @@ def refuse_target(path: Path) -> None:
         raise ModelError(f"{path} is where a disk begins and cannot be replaced; give a directory below it for the model.")
     refuse_foreign_target(path)
     above = next(parent for parent in place.parents if parent.exists())
-    try:  # permissions do not tell of every file system where nothing can be written
-        Path(mkdtemp(dir=above, prefix=".ramify-")).rmdir()
+    try:
+        try_beside(above / place.name)
     except OSError as error:
         raise ModelError(f"cannot save a model at {path}: {error.strerror}; choose another path.") from None
 

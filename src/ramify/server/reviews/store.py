@@ -280,7 +280,8 @@ class ReviewStore:
             raise DataError(self._damaged(str(error))) from None
 
     def _damaged(self, what: str) -> str:
-        return f"the review file {self.path} is damaged: {what[:200]}; restore it from a copy."
+        about = " ".join(what.split())[:200]  # SQLite describes damage in several lines
+        return f"the review file {self.path} is damaged: {about}; restore it from a copy."
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
