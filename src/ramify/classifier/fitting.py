@@ -21,7 +21,7 @@ from ramify.decisions import DecisionRule, FittableRule, RefiningRule, fit_confo
 from ramify.errors import InputError, ModelError, suggest
 from ramify.features.base import BaseVectorizer
 from ramify.parallel import stage
-from ramify.persistence import are_finite, are_offsets
+from ramify.persistence import are_finite, are_indices, are_offsets
 from ramify.taxonomy import Taxonomy, most_specific
 
 Ints = NDArray[np.int64]
@@ -303,8 +303,7 @@ class TrainingData:
             raise ModelError("the training data of the model is not what Ramify writes; train the model again.")
         n, rows = len(offsets) - 1, (("features", offsets, features, n_features), ("labels", label_offsets, labels, n_nodes))
         for what, ends, columns, most in rows:
-            fits = not len(columns) or 0 <= columns.min() <= columns.max() < most
-            if n < 0 or not fits or not are_offsets(ends, n, len(columns)):
+            if n < 0 or not are_indices(columns, most) or not are_offsets(ends, n, len(columns)):
                 raise ModelError(f"the {what} of the training data do not fit the model; train the model again.")
         X = csr_array((values, features, offsets), shape=(n, n_features))
         return cls(X, csr_array((np.ones(len(labels), dtype=bool), labels, label_offsets), shape=(n, n_nodes)))

@@ -20,11 +20,13 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors
+from ramify.formatting import cut
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import LabelFormat, Taxonomy
 
+LONGEST = 900  # characters of a message, which may quote what a file holds
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, FeatureUnion, Vectors)}
 _NAIVE_BAYES = (learners.MultinomialNaiveBayes, learners.ShrinkageNaiveBayes, learners.PachinkoNaiveBayes)
 _LINEAR = (learners.OneVsRestSVM, learners.OneVsRestLogistic, learners.RecursiveSVM, learners.RecursiveLogistic)
@@ -39,14 +41,17 @@ def load(path: str | Path, *, private: bool = False) -> TextClassifier:
     private: read all weights into memory, so that the model stays as it is even if its files are overwritten. Otherwise they
     are mapped: the system loads what is used, and processes share it.
     """
-    stored = read_model(path, private)
+    try:
+        stored = read_model(path, private)
+    except ModelError as error:
+        raise ModelError(cut(str(error), LONGEST)) from None
     try:
         return from_stored(stored)
     except RamifyError as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ModelError(cut(f"{path}: {error}", LONGEST)) from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         advice = "train the model again, or restore it from a copy"
-        raise ModelError(f"{path} holds parts that do not fit together ({error}); {advice}.") from None
+        raise ModelError(f"{path} holds parts that do not fit together ({cut(str(error), LONGEST // 4)}); {advice}.") from None
 
 
 def from_stored(stored: StoredModel) -> TextClassifier:

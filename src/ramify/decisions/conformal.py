@@ -32,6 +32,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions.base import Floats, is_whole, nodes_to_labels, read_probabilities
 from ramify.errors import InputError, ModelError
+from ramify.persistence import is_increasing
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, levels_of
 
 SIZES = (1, 2, 3, 5, 10)  # how many nodes a prediction set may have
@@ -289,7 +290,7 @@ class ConformalRiskControl:
         if not typed or thresholds.shape != losses.shape or thresholds.ndim != 1 or count[0] < 0:
             raise ModelError("the losses of held-out documents do not fit together; train the model again.")
         is_valid = ((losses >= 0) & (losses <= 1) & (thresholds >= MIN_THRESHOLD) & (thresholds <= 1)).all()
-        if (np.diff(thresholds) > 0).any() or (np.diff(losses) < 0).any() or not is_valid:
+        if not is_increasing(-thresholds) or not is_increasing(losses) or not is_valid:
             raise ModelError("the fraction of wrong labels does not rise as thresholds fall; train the model again.")
         return cls(thresholds, losses, int(count[0]))
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from ramify.errors import InputError, ModelError, first_sentence
-from ramify.persistence import is_increasing
+from ramify.persistence import are_indices, is_increasing
 
 Ints = NDArray[np.int64]
 State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
@@ -80,8 +80,8 @@ def checked_columns(columns: NDArray[Any] | None, n_columns: int) -> Ints | None
     """The selected columns of a model file, checked; None for all."""
     if columns is None:
         return None
-    fits = columns.dtype == np.int64 and columns.ndim == 1 and len(columns) > 0
-    if not fits or columns[0] < 0 or columns[-1] >= n_columns or not is_increasing(columns, strictly=True):
+    fits = columns.dtype == np.int64 and are_indices(columns, n_columns) and len(columns) > 0
+    if not fits or not is_increasing(columns, strictly=True):
         raise ModelError("the selected columns do not fit the features; train the model again.")
     return columns
 

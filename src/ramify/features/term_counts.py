@@ -164,6 +164,16 @@ def renumber(rows: Rows, numbers: NDArray[np.int32], n_columns: int) -> Rows:
     return renumbered
 
 
+def take_columns(rows: Rows, wanted: NDArray[Any]) -> Rows:
+    """Rows over some columns, rising; takes no memory for the others, however many there are."""
+    offsets, columns, counts = rows
+    place = np.searchsorted(wanted, columns)
+    is_wanted = place < len(wanted)
+    is_wanted[is_wanted] = wanted[place[is_wanted]] == columns[is_wanted]
+    ends = np.concatenate([[0], np.cumsum(is_wanted)])[offsets]
+    return ends.astype(np.int64), place[is_wanted].astype(np.int32), counts[is_wanted]
+
+
 def joined(blocks: list[Rows]) -> Rows:
     """Concatenate the rows of blocks."""
     starts = np.cumsum([0, *(int(offsets[-1]) for offsets, _, _ in blocks)])

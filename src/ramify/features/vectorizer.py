@@ -22,6 +22,7 @@ from ramify.parallel import SerialExecutor, choose_executor, count_workers, stag
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
 MOST_COLUMNS = 1 << 28
+WIDE = 1 << 24  # columns up to which a table of them all renumbers the selected ones
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Result = TypeVar("Result")
@@ -83,7 +84,7 @@ class Vectorizer(BaseVectorizer):
         """Find the terms and their document frequencies."""
         self.check_settings()
         if self.hashing is not None:
-            self._fit_columns(self._hashed_blocks(texts, None, int(self.hashing)))
+            self._fit_columns(self._hashed_blocks(texts, int(self.hashing)))
             return self
         sizes: list[int] = []
 
@@ -105,7 +106,7 @@ class Vectorizer(BaseVectorizer):
         sharded = texts if isinstance(texts, ShardedTexts) and texts.settings == self.count_settings else None
         if self.hashing is not None:
             n_columns = int(self.hashing)
-            blocks = [] if sharded is not None else list(self._hashed_blocks(texts, None, n_columns))
+            blocks = [] if sharded is not None else list(self._hashed_blocks(texts, n_columns))
             X = sharded.matrix(executor, None, n_columns) if sharded is not None else term_counts.stacked(blocks, n_columns)
             self._fit_columns(iter([(X.indptr, X.indices, X.data)]))
             return X
@@ -193,7 +194,7 @@ class Vectorizer(BaseVectorizer):
             wanted = self._new_numbers() if self._terms is None else self._terms
             return self.weight_counts(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
         if self._terms is None:
-            blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._fitted_with[0] or 0))
+            blocks = self._hashed_blocks(texts, int(self._fitted_with[0] or 0), is_selected=self.selected_columns_ is not None)
             return self.weight_counts(term_counts.stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # computed here, before threads share it
         blocks = self._map(texts, lambda some: native.count_known_terms(some, self._rules().for_kernel(some), index))
@@ -251,10 +252,15 @@ class Vectorizer(BaseVectorizer):
         numbers[self.selected_columns_] = np.arange(len(self.selected_columns_))
         return numbers
 
-    def _hashed_blocks(self, texts: Iterable[str], numbers: NDArray[np.int32] | None, n_columns: int) -> Iterator[Rows]:
+    def _hashed_blocks(self, texts: Iterable[str], n_columns: int, is_selected: bool = False) -> Iterator[Rows]:
+        selected = self.selected_columns_ if is_selected else None
+        numbers = self._new_numbers() if selected is not None and n_columns <= WIDE else None
+
         def count(some: list[str]) -> Rows:
             rows: Rows = native.count_hashed_terms(some, self._rules().for_kernel(some), n_columns)
-            return rows if numbers is None else term_counts.renumber(rows, numbers, n_columns)
+            if numbers is not None:
+                return term_counts.renumber(rows, numbers, n_columns)
+            return rows if selected is None else term_counts.take_columns(rows, selected)
 
         return self._map(texts, count)
 

@@ -43,6 +43,11 @@ class Vectors(BaseVectorizer):
         columns = range(self.n_features_in_) if self.selected_columns_ is None else self.selected_columns_.tolist()
         return np.asarray([f"feature {column}" for column in columns], dtype=object)
 
+    def term_names(self, X: Any, columns: NDArray[np.int64]) -> list[str]:
+        """The names of some columns; those of all might fill the memory."""
+        numbers = columns if self.selected_columns_ is None else self.selected_columns_[columns]
+        return [f"feature {number}" for number in numbers.tolist()]
+
     @property
     def n_features_out(self) -> int:
         """The number of selected features."""
@@ -58,8 +63,8 @@ class Vectors(BaseVectorizer):
         """Make one from its state, after checking it."""
         made = cls()
         made.n_features_in_ = values["features"]
-        if not isinstance(made.n_features_in_, int) or made.n_features_in_ < 1:
-            raise ModelError(f"the number of features is {values['features']!r}; train the model again.")
+        if type(made.n_features_in_) is not int or not 1 <= made.n_features_in_ < 1 << 31:
+            raise ModelError(f"the number of features is {str(values['features'])[:80]}; train the model again.")
         made.selected_columns_ = checked_columns(arrays.get("columns"), made.n_features_in_)
         return made
 

@@ -34,6 +34,7 @@ from ramify.learners.linear.weights import Weights
 from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, NodeTraining, node_problems
 from ramify.learners.path_probabilities import MIN_PROBABILITY, descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
+from ramify.persistence import are_indices
 from ramify.taxonomy import Taxonomy, largest_below
 
 BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
@@ -307,7 +308,7 @@ class NodeClassifiers(Learner):
         if types != ["int64", "int64", "float64"] or counts.shape != always.shape or units.ndim != 1 or always.ndim != 1:
             raise ModelError("the nodes of the classifiers are of another type than is written; train the model again.")
         every = np.concatenate([units, always])
-        if len(np.unique(every)) < len(every) or (len(every) and (every.min() < 0 or every.max() >= n_nodes)):
+        if len(np.unique(every)) < len(every) or not are_indices(every, n_nodes):
             raise ModelError(f"the classifiers are not at nodes of the taxonomy (0 to {n_nodes - 1}); train the model again.")
         if not len(units) or not np.all((counts >= 0) & np.isfinite(counts)):
             raise ModelError("the counts of the node classifiers are not ones that are written; train the model again.")

@@ -23,7 +23,7 @@ from ramify.learners.linear.incremental import has_same_parameters, reuse_or_tra
 from ramify.learners.linear.select_C import FOLDS, assign_folds, cross_validate_C
 from ramify.learners.linear.taxonomy_ties import flat_units
 from ramify.learners.linear.training import MOST_COST, Setup, seed_of, train, train_subsets, weigh_classes
-from ramify.learners.linear.weights import Weights
+from ramify.learners.linear.weights import Weights, are_moderate
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import match_columns
 from ramify.native import rows_of, score_rows_in_place
@@ -96,8 +96,7 @@ class LinearBase:
 
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
         """What each of some features adds to the score of a unit, and the bias."""
-        w, bias = self.weights.of_class(unit)
-        return w[features], bias
+        return self.weights.at_features(unit, features)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """As stored in a model file."""
@@ -165,8 +164,8 @@ class NaiveBayesBase:
             raise ModelError("the weights are of another type than naive Bayes writes; train the model again.")
         if odds.shape != (n_features, n_units) or prior.shape != (n_units,):
             raise ModelError("the weights of naive Bayes have shapes that do not fit together; train the model again.")
-        if not (np.isfinite(odds).all() and np.isfinite(prior).all()):
-            raise ModelError("the weights of naive Bayes are not all finite numbers; train the model again.")
+        if not (are_moderate(odds) and are_moderate(prior)):
+            raise ModelError("the weights of naive Bayes are not all numbers that training gives; train the model again.")
         return cls(odds, prior)
 
 

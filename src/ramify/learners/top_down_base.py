@@ -17,6 +17,7 @@ from ramify.calibration import LogPotentials
 from ramify.errors import ModelError
 from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of
 from ramify.learners.path_probabilities import MIN_PROBABILITY, path_products
+from ramify.persistence import are_indices
 from ramify.taxonomy import Taxonomy, descend_by_probability, spread_over_dag
 
 
@@ -148,7 +149,7 @@ def check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, taxonom
     if len(nodes) != n_classes or len(parents) != n_classes or np.any(parents[1:] < parents[:-1]):
         raise ModelError("the branches of the top-down model do not fit its weights; train the model again.")
     every = np.concatenate([nodes, alone])
-    if len(every) and (every.min() < 0 or every.max() >= len(taxonomy)):
+    if not are_indices(every, len(taxonomy)):
         raise ModelError("a branch of the top-down model is no node of the taxonomy; train the model again.")
     stays = nodes == parents
     entered = np.concatenate([nodes[~stays], alone])

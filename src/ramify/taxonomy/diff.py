@@ -30,6 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.errors import LabelError, TaxonomyError
+from ramify.formatting import cut
+from ramify.taxonomy.files import LONGEST
 from ramify.taxonomy.formats.text import numbered_rows
 from ramify.taxonomy.hierarchy import Taxonomy
 
@@ -287,7 +289,7 @@ def read_reassignments(path: str | Path, old: Taxonomy, new: Taxonomy) -> Reassi
     try:
         return parse_reassignments(text, old, new)
     except TaxonomyError as error:
-        raise TaxonomyError(f"{path}, {error}") from None
+        raise TaxonomyError(cut(f"{path}, {error}", LONGEST)) from None
 
 
 def parse_reassignments(text: str, old: Taxonomy, new: Taxonomy) -> Reassignments:

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 from ramify.errors import InputError, TaxonomyError, suggest
+from ramify.formatting import cut
 from ramify.persistence.atomic import write_text_atomically
 from ramify.taxonomy.formats import FORMATS
 from ramify.taxonomy.formats import text as text_formats
 from ramify.taxonomy.hierarchy import Taxonomy
 
 MAX_BYTES = 1 << 30
+LONGEST = 900  # characters of a message, which may quote what a file holds
 EMPTY = "the file is empty; give at least one node."
 SUFFIXES = {".json": "json", ".ttl": "skos", ".txt": "paths", ".tsv": "edges"}
 
@@ -25,7 +27,7 @@ def read_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
     try:
         return parse_taxonomy(read_text(path), format)
     except TaxonomyError as error:
-        raise TaxonomyError(f"{path}: {error}") from None
+        raise TaxonomyError(cut(f"{path}: {error}", LONGEST)) from None
 
 
 def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:

@@ -17,6 +17,8 @@ from ramify.taxonomy.edges import parents_by_child, parents_first, split_path
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
+MOST_ABOVE, USUAL_DEPTH = 1 << 25, 64  # pairs of a node and one above it, and those of one node
+MOST_CHARACTERS, USUAL_LENGTH = 1 << 26, 1000  # of the names of all nodes, which are whole paths, and of one
 PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\")
 
 
@@ -101,7 +103,11 @@ class Taxonomy:
         np.cumsum([len(parents[name]) for name in order], out=offsets[1:])
         nodes = np.asarray([position[parent] for name in order for parent in parents[name]], dtype=np.int32)
         shown = tuple((titles or {}).get(name, name) for name in order)
-        return cls(tuple(order), offsets, nodes, titles=shown, separator=separator)
+        made = cls(tuple(order), offsets, nodes, titles=shown, separator=separator)
+        if MOST_ABOVE < int(made.depth.sum(dtype=np.int64)) > USUAL_DEPTH * len(made):
+            found = f"the taxonomy has {made.n_levels:,} levels, too many for {len(made):,} nodes"
+            raise TaxonomyError(f"{found}; check the parents of its nodes.")
+        return made
 
     @classmethod
     def from_paths(cls, paths: Iterable[str], separator: str = "/") -> Taxonomy:
@@ -127,10 +133,14 @@ class Taxonomy:
         """Make a forest whose nodes are the prefixes of paths; the name of a node is its joined path."""
         edges: dict[tuple[str, str | None], None] = {}
         titles: dict[str, str] = {}
+        n_characters = 0
         for path in paths:
             parent = None
             for title in path:
                 name = title if parent is None else parent + separator + title
+                n_characters += 0 if name in titles else len(name)
+                if MOST_CHARACTERS < n_characters > USUAL_LENGTH * (len(edges) + 1):
+                    raise TaxonomyError("the paths are too long; give the taxonomy as a table of nodes and their parents.")
                 edges[name, parent], titles[name] = None, title
                 parent = name
         return cls.from_edges(edges, titles=titles, separator=separator or ARROW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
-from ramify.taxonomy.files import read_text
+from ramify.formatting import cut
+from ramify.taxonomy.files import LONGEST, read_text
 from ramify.taxonomy.formats.text import numbered_rows
 from ramify.taxonomy.hierarchy import Taxonomy
 
@@ -67,7 +69,7 @@ def read_node_values(path: str | Path) -> dict[str, float]:
     try:
         return parse_node_values(read_text(path))
     except TaxonomyError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(cut(f"{path}: {error}", LONGEST)) from None
 
 
 def parse_node_values(text: str) -> dict[str, float]:
@@ -95,7 +97,8 @@ def _object_pairs(text: str) -> list[tuple[str, str, float]]:
     found = []
     for name, number in pairs:
         value = float("inf") if number == "inf" else number
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or (isinstance(value, int) and abs(value) > sys.float_info.max):  # JSON's whole numbers have no end
             raise TaxonomyError(f"node {name!r} has {str(number)[:60]!r}, not a number; {FORM}.")
         found.append(("", name, float(value)))
     return found

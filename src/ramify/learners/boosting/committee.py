@@ -12,11 +12,12 @@ from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
 from ramify.native import Committees, Pattern, predict_committees, renumber_rows, rows_of, score_committees_in_place
-from ramify.persistence import are_offsets, is_increasing
+from ramify.persistence import are_indices, are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy
 
 ABOVE_ROOTS = -1  # the node of the committee that separates the roots
 ALWAYS = -1  # the host of nodes that every document passes
+LARGEST = 1e20  # number of a model file
 YES = 1.0  # the score of a node that every document passes
 
 Arrays = dict[str, NDArray[Any]]
@@ -212,8 +213,8 @@ def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Commi
     _check_range(nodes, -1, n_nodes, "a committee")
     if not is_increasing(nodes, strictly=True) or np.any(widths < 1) or len(np.unique(classes)) < len(classes):
         raise ModelError("the committees of boosting do not score distinct nodes; train the model again.")
-    if not all(np.isfinite(part).all() for part in floats):
-        raise ModelError("the votes of boosting are not all finite numbers; train the model again.")
+    if not all((np.abs(part) <= LARGEST).all() for part in floats):  # false for NaN
+        raise ModelError("the votes of boosting are not all numbers that training gives; train the model again.")
     ends = np.cumsum(widths * rounds)[:-1]
     absent, present = (np.split(part, ends) for part in floats[:2])
     by_committee = (np.split(part, round_offsets[1:-1]) for part in (pivots, *floats[2:]))
@@ -239,5 +240,5 @@ def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], t
 
 
 def _check_range(values: Ints, low: int, end: int, what: str) -> None:
-    if len(values) and (values.min() < low or values.max() >= end):
+    if not are_indices(values, end, first=low):
         raise ModelError(f"{what} of boosting lies outside {low} to {end - 1}; train the model again.")

@@ -19,7 +19,7 @@ from ramify import native
 from ramify.errors import ModelError
 from ramify.learners.linear.problem import Rows, take_rows
 from ramify.parallel import Executor, row_blocks
-from ramify.persistence import are_finite, are_offsets
+from ramify.persistence import are_finite, are_indices, are_offsets
 
 SIGNATURE = 100
 LONGEST = 500  # classes listed for a feature at most
@@ -62,7 +62,7 @@ class Signatures:
         fits = classes.ndim == 1 and classes.shape == weights.shape
         if not typed or not fits or not are_offsets(offsets, n_features, len(classes)):
             raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
-        if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not are_finite(weights)):
+        if not are_indices(classes, n_classes) or not are_finite(weights):
             raise ModelError(
                 "the signatures of the linear model name classes that the model does not have; train the model again."
             )

@@ -157,8 +157,8 @@ class LinearModel(MulticlassLearner):
         return self._class_contributions(x, self._class_of(node))
 
     def _class_contributions(self, x: csr_array, k: int) -> Contributions:
-        w, bias = self.weights_.of_class(k)
-        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+        w, bias = self.weights_.at_features(k, x.indices)
+        return x.indices.astype(np.int64), x.data.astype(np.float64) * w, bias
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The features with the largest weights for a node, largest first, by number or by name.

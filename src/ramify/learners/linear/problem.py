@@ -22,7 +22,7 @@ from ramify.errors import ModelError
 from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.parallel import Arrays
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
-from ramify.persistence import are_finite, are_offsets
+from ramify.persistence import are_finite, are_indices, are_offsets
 
 Floats = NDArray[np.float32]
 LOSSES = ("hinge", "squared_hinge", "logistic")  # L(z): max(0, 1 − z), max(0, 1 − z)², ln(1 + e^−z)
@@ -261,7 +261,7 @@ def take_pairs(state: Arrays, first: Pairs, n_documents: int) -> Pairs:
     alphas = take_array(state, "alphas", np.float32, len(documents))
     if not are_offsets(offsets, len(first), len(documents)):
         raise invalid_checkpoint("classes whose pairs do not follow each other")
-    if np.any((documents < 0) | (documents >= n_documents)):
+    if not are_indices(documents, n_documents):
         raise invalid_checkpoint("pairs of documents that are not there")
     if np.any(alphas < 0):
         raise invalid_checkpoint("dual variables below 0")
@@ -293,6 +293,7 @@ def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
 # A later training starts from them when documents or classes have changed. The duality gap certifies a solution wherever its
 # dual variables started; good ones only save rounds.
 
+MOST_DOCUMENTS = (1 << 31) - 1
 DUAL_NAMES = ("dual_offsets", "dual_documents", "dual_values")
 
 
@@ -351,8 +352,8 @@ class Dual:
         typed = [array.dtype.name for array in (made.offsets, made.documents, made.values)] == ["int64", "int32", "float32"]
         if not typed or not 0 < made.offsets.size <= n_classes + 1 or made.documents.shape != made.values.shape:
             raise ModelError("the dual variables do not fit the classes of the linear model; train the model again.")
-        fits = made.offsets[0] == 0 and made.offsets[-1] == len(made.values) and np.all(np.diff(made.offsets) >= 0)
-        if not fits or not are_finite(made.values) or np.any(made.documents < 0):
+        fits = are_offsets(made.offsets, len(made), len(made.documents)) and are_indices(made.documents, MOST_DOCUMENTS)
+        if not fits or not are_finite(made.values):
             raise ModelError("the dual variables are not ones that the linear model writes; train the model again.")
         return made
 

@@ -132,9 +132,19 @@ class ShardedWeights:
 
     def of_class(self, k: int) -> tuple[NDArray[np.float64], float]:
         """Weights and bias of one class."""
+        weights, k = self._holding(k)
+        return weights.of_class(k)
+
+    def at_features(self, k: int, features: NDArray[Any]) -> tuple[NDArray[np.float64], float]:
+        """Weights of one class for distinct features, and its bias."""
+        weights, k = self._holding(k)
+        return weights.at_features(k, features)
+
+    def _holding(self, k: int) -> tuple[Weights, int]:
+        """The weights that hold a class, and its number there."""
         ends = np.cumsum(self.sizes)
         number = int(np.searchsorted(ends, k, side="right"))
-        return self.shards[number].weights.of_class(k - int(ends[number] - self.sizes[number]))
+        return self.shards[number].weights, k - int(ends[number] - self.sizes[number])
 
     def among(self, allowed: NDArray[np.bool_]) -> Self:
         """The same weights with some classes as candidates only."""

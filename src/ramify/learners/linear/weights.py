@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,16 @@ from scipy.sparse import csr_array
 
 from ramify import native
 from ramify.errors import ModelError
+from ramify.features.term_counts import stacked, take_columns
 from ramify.learners.linear.problem import Pairs, Problem
 from ramify.learners.linear.taxonomy_ties import Deltas, Joins
 from ramify.parallel import Executor
-from ramify.persistence import are_finite, are_offsets
+from ramify.persistence import are_indices, are_offsets
 
+MAX_HOLLOW = 1 << 24  # weights, features × classes
+MOST_HOLLOW = 8  # features per stored weight
+MOST_STEPS, USUAL_DEPTH = 1 << 26, 64  # units on the paths to all classes, and on one of them
+LARGEST = 1e20  # weight of a model file
 MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
 SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
 BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that a thread takes together, and blocks of classes for every thread
@@ -61,6 +66,14 @@ class Weights:
         path = self.path_of(unit)
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
 
+    def at_features(self, k: int, features: NDArray[Any]) -> tuple[NDArray[np.float64], float]:
+        """Weights of one class for some features, and its bias; the weights of all features would take more memory."""
+        path = self.path_of(int(self.class_units[k]))
+        rows, (asked, place) = self.deltas[path], np.unique(features, return_inverse=True)
+        _, columns, values = take_columns((rows.indptr, rows.indices, rows.data), asked)
+        w: NDArray[Any] = np.bincount(columns, values, minlength=len(asked))
+        return w[place].astype(np.float64, copy=False), float(self.bias[path].sum())
+
     def path_of(self, unit: int) -> list[int]:
         """The units whose rows are the weights of one: from the root down to it, then those that joins add."""
         path = [unit]
@@ -71,6 +84,10 @@ class Weights:
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
+        if self.is_hollow:
+            used, narrow = self._narrow
+            rows = take_columns((X.indptr, X.indices, X.data), used)
+            return narrow.score(stacked([rows], len(used)))
         if self.fits_table:
             table, bias = self._table
             S = np.empty((X.shape[0], len(bias)))
@@ -84,7 +101,21 @@ class Weights:
 
     def make_ready(self) -> None:
         """Arrange weights for scoring, before threads share them."""
-        _ = self._table if self.fits_table else self._by_feature
+        weights = self._narrow[1] if self.is_hollow else self
+        _ = weights._table if weights.fits_table else weights._by_feature
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether most features have no weight, and there are so many that they are left out for scoring."""
+        return self.n_features * self.n_classes > MAX_HOLLOW and MOST_HOLLOW * self.deltas.nnz < self.n_features
+
+    @cached_property
+    def _narrow(self) -> tuple[NDArray[Any], Weights]:
+        """The features with a weight, rising, and these weights over them alone."""
+        used, place = np.unique(self.deltas.indices, return_inverse=True)
+        used = used if len(used) else np.zeros(1, dtype=np.int32)
+        rows = csr_array((self.deltas.data, place, self.deltas.indptr), shape=(self.deltas.shape[0], len(used)))
+        return used, replace(self, deltas=rows)
 
     @property
     def fits_table(self) -> bool:
@@ -143,13 +174,20 @@ class Weights:
         _check_range("a class", class_units, 0, n_units)
         _check_range("a unit's parent", parent - np.arange(n_units), -n_units - 1, 0)
         _check_range("a unit's parent", parent, -1, n_units)
-        if not (are_finite(values) and are_finite(bias)):
-            raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
+        if not (are_moderate(values) and are_moderate(bias)):
+            raise ModelError("the weights of the linear model are not all numbers that training gives; train the model again.")
+        joins = _take_joins(arrays, n_units)
+        _refuse_long_paths(parent, class_units, joins)
         # the arrays may be memory-mapped, and scipy's constructor would copy them
         deltas = csr_array((n_units, n_features), dtype=np.float32)
         narrow = np.int32 if len(features) < 2**31 else np.int64
         deltas.indptr, deltas.indices, deltas.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
-        return cls(deltas, bias, parent, class_units, _take_joins(arrays, n_units))
+        return cls(deltas, bias, parent, class_units, joins)
+
+
+def are_moderate(weights: NDArray[np.floating[Any]]) -> bool:
+    """Whether all numbers are finite, and so small that no sum of them is infinite; makes no copy of a memory-mapped array."""
+    return not weights.size or bool(weights.min() >= -LARGEST and weights.max() <= LARGEST)
 
 
 _TYPES = {
@@ -169,8 +207,21 @@ def _take_joins(arrays: dict[str, NDArray[Any]], n_units: int) -> Joins | None:
     return Joins(offsets, units)
 
 
+def _refuse_long_paths(parent: NDArray[np.int32], class_units: NDArray[np.int64], joins: Joins | None) -> None:
+    """Refuse a small file whose paths would fill the memory: those of taxonomies have few units."""
+    added = None if joins is None else np.diff(joins.offsets)
+    level: NDArray[Any] = class_units
+    n_levels, n_added = 0, 0
+    while len(level):
+        n_levels, n_added = n_levels + 1, n_added + (0 if added is None else int(added[level].sum()))
+        if n_levels > USUAL_DEPTH and n_levels * len(class_units) + n_added > MOST_STEPS:
+            raise ModelError("the classes of the linear model have too many units above them; train the model again.")
+        level = parent[level]
+        level = level[level >= 0]
+
+
 def _check_range(what: str, numbers: NDArray[Any], low: int, high: int) -> None:
-    if len(numbers) and (numbers.min() < low or numbers.max() >= high):
+    if not are_indices(numbers, high, first=low):
         raise ModelError(f"{what} of the linear model has a number outside {low} to {high - 1}; train the model again.")
 
 

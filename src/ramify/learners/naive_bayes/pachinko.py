@@ -25,7 +25,7 @@ from ramify.learners.naive_bayes.multinomial import LaplaceScorer, check_alpha
 from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_count
 from ramify.learners.targets import Targets
 from ramify.learners.top_down_base import TopDownLearner, find_branches, only_children
-from ramify.persistence import are_offsets, is_increasing
+from ramify.persistence import are_indices, are_offsets, is_increasing
 from ramify.taxonomy import ancestor_matrix
 
 
@@ -142,9 +142,9 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
         fits = all(array.dtype == np.int64 and array.ndim == 1 for array in (nodes, offsets, words))
         if not fits or not are_offsets(offsets, len(nodes), len(words)) or not is_increasing(nodes, strictly=True):
             raise ModelError("the words of nodes have shapes that do not fit together; train the model again.")
-        if len(nodes) and (nodes[0] < -1 or nodes[-1] >= len(self.taxonomy_)):
+        if not are_indices(nodes, len(self.taxonomy_), first=-1):
             raise ModelError("words are selected at something that is no node of the taxonomy; train the model again.")
-        if len(words) and (words.min() < 0 or words.max() >= self.n_features_in_):
+        if not are_indices(words, self.n_features_in_):
             raise ModelError(f"a node uses a word outside 0 to {self.n_features_in_ - 1}; train the model again.")
         self.sets_ = {int(node): words[a:b] for node, a, b in zip(nodes, offsets[:-1], offsets[1:], strict=True)}
         if not all(is_increasing(listed, strictly=True) for listed in self.sets_.values()):

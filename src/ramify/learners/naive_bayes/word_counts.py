@@ -18,7 +18,7 @@ from ramify.features.base import check_fitted
 from ramify.learners.base import MulticlassLearner, PartialFitLearner, Scores, find_node, is_fitted, top_features
 from ramify.learners.targets import Targets, read_further_targets, refuse_single_class
 from ramify.parallel import stage
-from ramify.persistence import are_offsets, is_increasing
+from ramify.persistence import are_indices, are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 Floats = NDArray[np.float64]
@@ -259,12 +259,12 @@ def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int)
     fits = fits and len(nodes) >= 2 and weight.shape == nodes.shape
     if not fits or not are_offsets(offsets, n_words, len(counts)):
         raise ModelError("the counts of naive Bayes have shapes that do not fit together; train the model again.")
-    if nodes.min() < 0 or nodes.max() >= n_nodes or not is_increasing(nodes, strictly=True):
+    if not are_indices(nodes, n_nodes) or not is_increasing(nodes, strictly=True):
         message = f"the classes of naive Bayes are not nodes of the taxonomy (0 to {n_nodes - 1}, rising)"
         raise ModelError(f"{message}; train the model again.")
-    rises, starts = np.diff(columns) > 0, offsets[1:-1]
+    rises, starts = columns[1:] > columns[:-1], offsets[1:-1]
     rises[starts[(starts > 0) & (starts < len(columns))] - 1] = True
-    if len(columns) and (columns.min() < 0 or columns.max() >= len(nodes) or not rises.all()):
+    if not are_indices(columns, len(nodes)) or not rises.all():
         raise ModelError(f"a count of naive Bayes is of no class (0 to {len(nodes) - 1}, rising); train the model again.")
     if not all(np.isfinite(part.sum()) and (part >= 0).all() for part in (counts, weight)):
         raise ModelError("the counts of naive Bayes are not all finite numbers of 0 and more; train the model again.")
