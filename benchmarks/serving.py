@@ -99,10 +99,10 @@ def make_texts(n_leaves: int, n_documents: int) -> tuple[list[str], list[str], l
 
 
 @contextmanager
-def serving(model: Path, folder: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def serving(model: Path, folder: Path, *more: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """A server with its port."""
     log = folder / "server.log"
-    command = [sys.executable, "-m", "ramify.cli.main", "serve", str(model), "--port", "0", "--no-reviews"]
+    command = [sys.executable, "-m", "ramify.cli.main", "serve", str(model), "--port", "0", *(more or ("--no-reviews",))]
     with open(log, "wb") as written:
         server = subprocess.Popen([*command, "--log-format", "json"], stderr=written)
     try:

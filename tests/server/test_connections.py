@@ -5,8 +5,9 @@ import json
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 import pytest
@@ -120,8 +121,12 @@ def test_a_head_within_the_limit_and_a_large_body_are_taken(server):
     [
         (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 100 + b"\r\n", (431, "head")),
         (b"GET /healthz?" + b"a" * (1 << 15) + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414, "url")),
+        (b"GET /healthz\r\n\r\n", (505, "version")),
+        (b"GET /healthz HTTP/2.0\r\nHost: localhost\r\n\r\n", (505, "version")),
+        (b"\x16\x03\x01 no HTTP\r\n\r\n", (400, "http")),
+        (HALF + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n", (400, "upgrade")),
     ],
-    ids=["too many headers", "a long address"],
+    ids=["too many headers", "a long address", "no version", "another version", "TLS", "an upgrade with a body"],
 )
 def test_heads_beyond_a_limit_are_refused(server, sent, refusal):
     assert refusal_of(server.connect(sent)) == refusal
@@ -167,6 +172,81 @@ def test_a_byte_now_and_then_does_not_keep_a_connection(server):
         break
     assert sent < 300
     connection.close()
+
+
+CHUNKED = HALF.replace(b"Content-Length: 50", b"Transfer-Encoding: chunked")
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_a_connection_has_one_request_at_a_time(server):
+    found = received_from(server.connect(HEALTH * 5))
+    assert found.count(b"HTTP/1.1 200") == 1
+    assert b"connection: close" in found
+
+
+def test_a_request_for_another_protocol_is_answered_and_the_last(server):
+    upgrade = HEALTH.removesuffix(b"\r\n") + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    found = received_from(server.connect(upgrade, HEALTH))
+    assert found.count(b"HTTP/1.1 200") == 1
+    assert b"connection: close" in found
+
+
+def test_headers_after_a_body_are_no_headers(models, tmp_path):
+    key = add_key(tmp_path / "keys.json", "ann", "read").encode()
+    body = b"%x\r\n%b\r\n0\r\n" % (len(ASKED), ASKED.encode())
+    with serving(models["support"], tmp_path, {"wrong_key_seconds": 0}, tmp_path / "keys.json") as server:
+        allowed = CHUNKED + b"Connection: close\r\nAuthorization: Bearer " + key + b"\r\n\r\n" + body + b"\r\n"
+        assert received_from(server.connect(allowed)).startswith(b"HTTP/1.1 200")
+        without = CHUNKED + b"Connection: close\r\n\r\n" + body + b"Authorization: Bearer " + key + b"\r\n\r\n"
+        assert received_from(server.connect(without)).startswith(b"HTTP/1.1 401")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"0\r\n" + b"X: y\r\n" * 200,
+        b"0\r\nX: " + b"a" * (1 << 20),
+        b"1;" + b"a" * (1 << 20),
+        b"1\r\n{\r\n0\r\n" + b"X: y\r\n" * 200,
+    ],
+    ids=["trailers", "a long trailer", "a long extension", "trailers of a body"],
+)
+def test_what_surrounds_a_body_is_limited(server, more):
+    connection = server.connect(CHUNKED + b"\r\n")
+    send_while_open(connection, more, 1)
+    assert refusal_of(connection) == (431, "head")
+
+
+def test_addresses_that_clients_give_themselves_are_not_believed(server):
+    for number in range(3):
+        received_from(
+            server.connect(HEALTH.removesuffix(b"\r\n") + b"X-Forwarded-For: 6.6.6.%d\r\nConnection: close\r\n\r\n" % number)
+        )
+    assert "6.6.6." not in server.log.read_text()
+
+
+def test_a_refused_client_that_reads_nothing_keeps_no_connection(server):
+    folder = Path(f"/proc/{server.process.pid}/fd")
+    before = len(list(folder.iterdir()))
+    clients = [socket.socket() for _ in range(16)]
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(WAIT)
+        client.connect(server.place)
+    for count in range(len(clients)):  # each leaves one more answer unread than the one before
+        for client in clients[count:]:
+            with suppress(ConnectionError):
+                client.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        sleep(0.1)
+    for client in clients:
+        with suppress(ConnectionError):
+            client.sendall(b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\n\r\n")
+    until = monotonic() + WAIT
+    while len(list(folder.iterdir())) > before and monotonic() < until:
+        sleep(0.1)
+    assert len(list(folder.iterdir())) <= before
+    for client in clients:
+        client.close()
 
 
 def test_a_body_that_nobody_reads_is_not_waited_for(server):

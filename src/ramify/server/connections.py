@@ -3,6 +3,11 @@
 uvicorn has no limit on headers and no timeout for a request that is half sent. Here every connection has a phase with a
 deadline, which one timer checks. When all places are taken, a new connection takes that of the one that has kept the server
 waiting for longest; if all of them wait for the server, the new one gets 503. So slow clients cannot keep out others.
+
+A connection has one request at a time. Whatever a client sends before it has the answer (pipelining) is dropped, and the
+connection ends after the answer. Otherwise a thousand connections could order work for minutes at once, and read nothing of it.
+Headers after a body (trailers) are ignored, and a request that asks for another protocol may have no body, because the parser
+would take that for the next request.
 """
 
 from __future__ import annotations
@@ -27,9 +32,12 @@ STREAMS = (b"/v1/batch", b"/v1/evaluate")  # their routes have time limits of th
 SPARE = 128  # file descriptors that are not for connections
 TICK = 0.5  # seconds between two looks at the deadlines
 LOG_INTERVAL = 5.0  # seconds between two log lines on the same reason
+FRAMING = 16  # bytes that a client may send around every byte of a body: sizes of chunks
+VERSIONS = ("1.0", "1.1")  # of HTTP
+BODIES = (b"content-length", b"transfer-encoding")  # headers of a request with a body
 
 # what a connection waits for
-HEAD, BODY, ANSWER, REST, IDLE = "head", "body", "answer", "rest", "idle"
+HEAD, BODY, ANSWER, REST, IDLE, CLOSING = "head", "body", "answer", "rest", "idle", "closing"
 CAN_GO = {IDLE: 0, REST: 1, HEAD: 2, BODY: 3}  # who loses its place first
 
 
@@ -40,6 +48,7 @@ class ConnectionLimiter:
         self.limits, self._on_refusal = limits, on_refusal
         self.most = min(limits.connections, max(16, allow_open_files() - SPARE))
         self.open: dict[Connection, None] = {}
+        self.closing: dict[Connection, None] = {}  # refused, until their clients have read why
         self._by_address: Counter[str] = Counter()
         self._unlogged: Counter[str] = Counter()
         self._logged_at: dict[str, float] = {}
@@ -57,6 +66,18 @@ class ConnectionLimiter:
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
+        self.closing.pop(connection, None)
+        self._leave(connection)
+
+    def refused(self, connection: Connection) -> bool:
+        """A connection gives its place back, and ends as soon as its client has read why; False if too many do so."""
+        self._leave(connection)
+        if len(self.closing) >= self.most:
+            return False
+        self.closing[connection] = None
+        return True
+
+    def _leave(self, connection: Connection) -> None:
         if connection in self.open:
             del self.open[connection]
             self._by_address[connection.address] -= 1
@@ -79,6 +100,9 @@ class ConnectionLimiter:
         for connection in list(self.open):
             if now > connection.deadline(self.limits):
                 connection.end_late()
+        for connection in list(self.closing):
+            if now > connection.since + self.limits.rest_seconds:
+                connection.abort()
 
     def note(self, reason: str, address: str) -> None:
         """Count a refusal; log it, unless the same was logged a moment ago."""
@@ -107,9 +131,8 @@ class Connection(HttpToolsProtocol):
         """Take the connection in, or refuse it."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
-        self._head_bytes, self._body_bytes = 0, 0
-        self._has_all, self._is_refused = False, False
-        self._cycles: list[Any] = []  # requests without a complete answer, the oldest first
+        self._head_bytes, self._body_bytes, self._sent_bytes, self._n_trailers = 0, 0, 0, 0
+        self._has_all, self._reads_on = False, True
         self._enter(HEAD)
         if not self.limiter.admit(self):
             self._refuse(ApiError(503, "busy", "the server has too many connections; try again in a moment.", 1))
@@ -149,29 +172,38 @@ class Connection(HttpToolsProtocol):
 
     def _disconnect(self) -> None:
         """Tell the application that the client is gone; nothing that it still writes is sent."""
-        for cycle in self._cycles:
-            cycle.disconnected = True
-            cycle.message_event.set()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def _refuse(self, error: ApiError) -> None:
         """Answer with an error, and end the connection; nothing more is read."""
-        self._is_refused = True
+        self._reads_on = False
         self.limiter.note(error.code, self.address)
-        self.limiter.forget(self)
-        response = refusal(error, {"connection": "close"})
-        with suppress(Exception):  # a request may be half parsed, or be answered already
-            if not any(cycle.response_started for cycle in self._cycles):
-                head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}".encode()]
-                head += [name + b": " + value for name, value in response.raw_headers]
-                self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + bytes(response.body))
+        has_begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        is_read = self._unread_since is None and not self.transport.get_write_buffer_size()
         self._disconnect()
+        if has_begun or not is_read or not self.limiter.refused(self):
+            self.abort()
+            return
+        self._enter(CLOSING)
+        response = refusal(error, {"connection": "close"})
+        head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}".encode()]
+        head += [name + b": " + value for name, value in response.raw_headers]
+        self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + bytes(response.body))
         self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self._refuse(ApiError(400, "http", "the request is not valid HTTP/1.1."))
 
     # ---- reading ----------------------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, the head of a request in pieces no larger than what is left of its limit."""
-        while data and self.phase in (HEAD, IDLE) and not self._is_refused:
+        if self.phase == ANSWER:
+            self._end_after_answer()
+        while data and self.phase in (HEAD, IDLE) and self._reads_on:
             room = self.limiter.limits.head_bytes - self._head_bytes
             if room <= 0:
                 self._refuse(ApiError(431, "head", f"the headers have more than {self.limiter.limits.head_bytes:,} bytes."))
@@ -179,43 +211,70 @@ class Connection(HttpToolsProtocol):
             piece, data = data[:room], data[room:]
             self._head_bytes += len(piece)
             super().data_received(piece)
-        if data and not self._is_refused:
+        if data and self._reads_on:
             super().data_received(data)
+            self._sent_bytes += len(data)
+            if self._reads_on and self._sent_bytes > self.limiter.limits.head_bytes + FRAMING * self._body_bytes:
+                self._refuse(ApiError(431, "head", "there is too much between the pieces of the body."))
+
+    def _end_after_answer(self) -> None:
+        """Read no further request on this connection."""
+        self._reads_on, self.cycle.keep_alive = False, False
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self._head_bytes, self._body_bytes, self._has_all = max(1, self._head_bytes), 0, False
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._end_after_answer()
+            return
+        self._head_bytes, self._body_bytes, self._sent_bytes, self._n_trailers = max(1, self._head_bytes), 0, 0, 0
+        self._has_all = False
         self._enter(HEAD)
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """A piece of the address."""
+        if self._reads_on:
+            super().on_url(url)
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One more header."""
-        if len(self.headers) <= self.limiter.limits.headers:
+        """One more header, or a trailer, which nobody reads."""
+        if self.phase == BODY:
+            self._n_trailers += 1
+            if self._reads_on and self._n_trailers > self.limiter.limits.headers:
+                self._refuse(ApiError(431, "head", f"there are more than {self.limiter.limits.headers} headers."))
+        elif self._reads_on and len(self.headers) <= self.limiter.limits.headers:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is complete: refuse it, or start the request."""
-        if self._is_refused:
+        if not self._reads_on:
             return
         if len(self.url) > self.limiter.limits.url_bytes:
             self._refuse(ApiError(414, "url", f"the address has more than {self.limiter.limits.url_bytes:,} bytes."))
         elif len(self.headers) > self.limiter.limits.headers:
             self._refuse(ApiError(431, "head", f"there are more than {self.limiter.limits.headers} headers."))
+        elif self.parser.get_http_version() not in VERSIONS:
+            self._refuse(ApiError(505, "version", "the server speaks HTTP/1.1; send that version."))
+        elif self.parser.should_upgrade() and any(name in BODIES for name, _ in self.headers):
+            self._refuse(ApiError(400, "upgrade", "the server speaks HTTP/1.1 only; leave out the header Upgrade."))
         else:
             self.is_stream = self.url.partition(b"?")[0] in STREAMS
             self._enter(BODY)
             super().on_headers_complete()
-            self._cycles.append(self.cycle)
+            if self.parser.should_upgrade():
+                self._end_after_answer()
+                self.cycle.more_body, self._has_all = False, True
+                self._enter(ANSWER)
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
-        if not self._is_refused:
+        if self._reads_on:
             self._body_bytes += len(body)
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request is complete."""
-        if not self._is_refused:
+        if self._reads_on:
             self._has_all, self._head_bytes = True, 0
             self._enter(ANSWER if self.cycle is not None and not self.cycle.response_complete else IDLE)
             super().on_message_complete()
@@ -224,9 +283,7 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The answer is complete; another request may follow, or the rest of a body that nobody reads."""
-        if self.phase != HEAD:  # the next request may have begun
-            self._enter(IDLE if self._has_all else REST)
-        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
+        self._enter(IDLE if self._has_all else REST)
         super().on_response_complete()
 
     def pause_writing(self) -> None:

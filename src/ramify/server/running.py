@@ -26,6 +26,7 @@ GRACE_SECONDS = 30  # for running requests when the server stops
 GC_THRESHOLDS = (20_000, 20, 50)  # allocations before a collection
 WATCH_SECONDS = 2.0  # between two looks at the files of the models
 BACKLOG = 2048  # connections that wait to be accepted
+SOCKET_BYTES = 1 << 18  # that the system keeps of each connection, in both directions; by default it may be megabytes
 SWITCH_INTERVAL = 0.001  # seconds between thread switches: requests are short and should not wait long
 
 
@@ -38,6 +39,8 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         family, kind, _, _, address = found[0]
         listening = socket.socket(family, kind)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # connections inherit them
+            listening.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
         listening.bind(address)
     except OSError as error:
         if listening is not None:
@@ -45,7 +48,9 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         services.close()
         why = "another --port may be free" if error.errno == errno.EADDRINUSE else "give another --host or --port"
         raise InputError(f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; {why}.") from None
-    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # requests that are no HTTP are counted and logged below
+    # X-Forwarded-For is not believed: anyone could send it
+    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "proxy_headers": False}
     limiter = ConnectionLimiter(settings.connection_limits, services.metrics.count_ended)
     services.metrics.connections.set_function(lambda: len(limiter.open))
     limits: dict[str, Any] = {"timeout_keep_alive": 30, "timeout_graceful_shutdown": GRACE_SECONDS}
