@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ramify import learners
+from ramify.arguments import check_kind
 from ramify.decisions import Best, DecisionRule, Descend, GCut, IsotonicSmooth, MinimizeHLoss, Sign, TopDown
 from ramify.errors import InputError, suggest
 from ramify.features import FeatureUnion, Vectorizer
@@ -106,6 +107,7 @@ def find_system(name: str) -> System:
     >>> find_system("nb").source
     'McCallum et al. 1998'
     """
+    check_kind(name, str, "system", "the name of one, such as 'hr-svm'")
     if name not in SYSTEMS:
         raise InputError(f"system {name!r} is unknown; the systems are {', '.join(SYSTEMS)}.{suggest(str(name), SYSTEMS)}")
     return SYSTEMS[name]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
 from ramify import Taxonomy
@@ -11,7 +15,7 @@ from ramify.errors import ModelError, TaxonomyError
 from ramify.features import Vectorizer, vectorizer
 from ramify.learners.linear import weights as linear_weights
 from ramify.learners.linear.weights import Weights
-from ramify.taxonomy import hierarchy
+from ramify.taxonomy import ancestor_matrix, bounds, edges
 
 
 def chain_of_units(n, joins=None):
@@ -21,7 +25,7 @@ def chain_of_units(n, joins=None):
 
 
 def test_a_chain_of_units_whose_paths_would_fill_the_memory_is_refused():
-    assert Weights.from_arrays(chain_of_units(5_000), 3).n_classes == 5_000
+    assert Weights.from_arrays(chain_of_units(2_000), 3).n_classes == 2_000
     with pytest.raises(ModelError, match="too many units above them"):
         Weights.from_arrays(chain_of_units(50_000), 3)
 
@@ -31,6 +35,17 @@ def test_joins_that_add_every_unit_to_every_path_are_refused():
     joins = {"join_offsets": np.arange(n + 1) * n, "join_units": np.tile(np.arange(n, dtype=np.int32), n)}
     with pytest.raises(ModelError, match="too many units above them"):
         Weights.from_arrays(chain_of_units(n, joins), 3)
+
+
+def test_joins_of_flat_units_and_classes_with_the_same_weights_are_refused(monkeypatch):
+    arrays = chain_of_units(400) | {"unit_parent": np.full(400, -1, dtype=np.int32)}
+    joins = {"join_offsets": np.arange(401) * 400, "join_units": np.tile(np.arange(400, dtype=np.int32), 400)}
+    assert Weights.from_arrays(arrays | joins, 3).n_classes == 400
+    monkeypatch.setattr(linear_weights, "MOST_STEPS", 100_000)
+    with pytest.raises(ModelError, match="too many units above them"):
+        Weights.from_arrays(arrays | joins, 3)
+    with pytest.raises(ModelError, match="two classes of the linear model have the same weights"):
+        Weights.from_arrays(arrays | {"class_units": np.zeros(400, dtype=np.int64)}, 3)
 
 
 @pytest.fixture
@@ -80,6 +95,49 @@ def test_a_path_whose_names_would_fill_the_memory_is_refused():
 
 
 def test_usual_taxonomies_of_any_size_are_not_refused(monkeypatch):
-    monkeypatch.setattr(hierarchy, "MOST_ABOVE", 0)
-    monkeypatch.setattr(hierarchy, "MOST_CHARACTERS", 0)
+    for name in ("MOST_ABOVE", "MOST_CHARACTERS"):
+        monkeypatch.setattr(bounds, name, 0)
+    monkeypatch.setattr(edges, "MOST_CHARACTERS", 0)
     assert len(Taxonomy.from_paths(["food/fruit/apple", "food/bread"])) == 4
+
+
+def hub(n):
+    """Roots above one node above leaves: few edges, and n * n pairs of a leaf and a root."""
+    edges = [(f"r{k}", None) for k in range(n)] + [("hub", f"r{k}") for k in range(n)]
+    return edges + [(f"l{k}", "hub") for k in range(n)]
+
+
+def test_nodes_with_very_many_ancestors_are_refused():
+    assert len(Taxonomy.from_edges(hub(200))) == 401
+    with pytest.raises(TaxonomyError, match="pairs of a node and an ancestor, too many for 12,001 nodes"):
+        Taxonomy.from_edges(hub(6_000))
+
+
+@given(st.integers(1, 12).flatmap(lambda n: st.lists(st.sets(st.integers(0, n)), min_size=n, max_size=n)), st.integers(0, 80))
+def test_ancestors_are_counted_block_by_block_as_they_are(above, most):
+    edges = []
+    for node, parents in enumerate(above):
+        edges += [(str(node), str(parent)) for parent in parents if parent < node] or [(str(node), None)]
+    dag = Taxonomy.from_edges(edges)
+    expected = ancestor_matrix(dag).sum() - len(dag)
+    with patch.object(bounds, "BLOCK", 3):
+        found = bounds._n_above(dag, most)
+    assert found == expected if expected <= most else found > most
+    assert bounds._n_above_at_most(dag) >= expected
+
+
+@pytest.mark.parametrize("field", ["name", "title"])
+def test_one_very_long_name_among_many_is_refused(field):
+    nodes = [{"name": f"n{k}", "parents": []} for k in range(20_000)]
+    nodes[7][field] = "a" * 50_000
+    with pytest.raises(TaxonomyError, match=rf"the {field} 'aaa.*' has 50,000 characters"):
+        Taxonomy.from_state({"nodes": nodes})
+
+
+def test_a_separator_or_titles_that_make_paths_very_long_are_refused():
+    nodes = [{"name": str(k), "parents": [str(k - 1)] if k else []} for k in range(1_000)]
+    assert len(Taxonomy.from_state({"nodes": nodes})) == 1_000
+    with pytest.raises(TaxonomyError, match="the separator has 1,000,000 characters"):
+        Taxonomy.from_state({"nodes": nodes, "separator": ">" * 1_000_000})
+    with pytest.raises(TaxonomyError, match="the path to the node '999…' has"):
+        Taxonomy.from_state({"nodes": [{**node, "title": "a" * 100} for node in nodes]})

@@ -343,7 +343,7 @@ def test_a_classifier_keeps_its_rule_in_the_model_directory(rule, tmp_path):
         (SCut, {"fbr": [0.5]}, "fbr is"),
         (SCut, {"below_fbr": "zero"}, "below_fbr is 'zero'"),
         (SCut, {"at_least_one": 1}, "at_least_one is 1, not true or false"),
-        (SCut, {"thresholds": "1"}, "the thresholds are not one list"),
+        (SCut, {"thresholds": "1"}, "the thresholds are not numbers"),
         (SCut, {"thresholds": {"a": 1}}, "the thresholds are not numbers"),
         (SCut, {"thresholds": ["1"]}, "thresholds are not all numbers"),
         (SCut, {"thresholds": [True]}, "thresholds are not all numbers"),

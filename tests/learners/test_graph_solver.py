@@ -84,7 +84,7 @@ def test_a_tree_given_as_a_dag_has_the_trees_optimum(loss):
 
 
 def test_flat_classes_have_the_identity():
-    structure = matrix_of(tie_flat(Taxonomy.flat("abc"), np.array([0, 2])))
+    structure = matrix_of(tie_flat(Taxonomy.flat(["a", "b", "c"]), np.array([0, 2])))
     np.testing.assert_array_equal(structure.M.toarray(), np.eye(2))
     assert structure.class_nodes.tolist() == [0, 2]
 

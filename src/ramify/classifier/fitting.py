@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Self
@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 from scipy.sparse.linalg import norm as sparse_norm
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from ramify import decisions
+from ramify.arguments import check_kind, describe, entries, sized_entries
 from ramify.calibration import LogPotentials, calibration_class
 from ramify.classifier.guarantees import Guarantee
 from ramify.data.corpus import StoredTexts
 from ramify.decisions import DecisionRule, FittableRule, RefiningRule, fit_conformal
 from ramify.errors import InputError, ModelError, suggest
+from ramify.features import FeatureUnion, TermSelector
 from ramify.features.base import BaseVectorizer
+from ramify.learners.base import Learner
 from ramify.parallel import stage
 from ramify.persistence import are_finite, are_indices, are_offsets
 from ramify.taxonomy import Taxonomy, most_specific
@@ -64,19 +67,13 @@ def split_rows(n_documents: int, keep_back: float) -> tuple[Ints, Ints]:
 
 def split_texts(texts: Any, rows: list[list[str]], keep_back: float) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
     """Texts to train on and texts to keep back, and the labels of both."""
-    fraction = check_fraction(keep_back)
-    if fraction == 0 or isinstance(texts, str):
-        return texts, None, rows, []
-    texts = as_sized(texts)
+    if (fraction := check_fraction(keep_back)) == 0:
+        return entries(texts, "texts"), None, rows, []
+    texts = sized_entries(texts, "texts")
     if count_texts(texts) != len(rows):
         raise InputError(f"there are {count_texts(texts)} texts but labels for {len(rows)}; give one entry per text.")
     train, kept = split_rows(len(rows), fraction)
     return take(texts, train), take(texts, kept), [rows[i] for i in train], [rows[i] for i in kept]
-
-
-def as_sized(texts: Any) -> Any:
-    """Texts whose number is known; an iterator becomes a list."""
-    return texts if issparse(texts) or (isinstance(texts, Sized) and not isinstance(texts, str)) else list(texts)
 
 
 def take(texts: Any, positions: Ints) -> Any:
@@ -97,10 +94,28 @@ def count_texts(texts: Any) -> int:
 # ---- features ----------------------------------------------------------------------------------------------------------
 
 
+def new_vectorizer(given: Any) -> Any:
+    """An unfitted copy of the user's vectorizer, or of a list of them as blocks side by side."""
+    if isinstance(given, (list, tuple)):
+        return clone(FeatureUnion(given))
+    allowed = "a vectorizer, such as ramify.features.Vectorizer(), or a list of them"
+    check_kind(given, BaseEstimator, "features", allowed)
+    if not hasattr(given, "transform"):
+        raise InputError(f"features is {describe(given)}, which turns no texts into features; give {allowed}.")
+    return clone(given)
+
+
+def new_learner(given: Any) -> Any:
+    """An unfitted copy of the user's learner."""
+    check_kind(given, Learner, "learner", "a learner of ramify.learners, such as RecursiveSVM()")
+    return clone(given)
+
+
 def selector_for(selector: Any, learner: Any) -> Any:
     """The selector to apply before training; None without one, or where the learner selects terms at every node by itself."""
     if selector is None:
         return None
+    check_kind(selector, TermSelector, "selector", "a ramify.features.TermSelector")
     if selector.scope != "glocal":
         return clone(selector).set_params(taxonomy=learner.taxonomy)
     name = next((name for name in ("n_words", "n_terms") if name in learner.get_params()), None)
@@ -233,6 +248,7 @@ def decide_by(rule: DecisionRule, values: Any, taxonomy: Taxonomy) -> tuple[csr_
 
 def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
     """Refuse a rule that cannot decide over a taxonomy, by trying it on a document without scores, if it is fitted."""
+    check_kind(rule, DecisionRule, "decision", "a rule of ramify.decisions, such as Best()")
     rule.notes(taxonomy)
     if not isinstance(rule, FittableRule) or rule.is_fitted:
         rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)

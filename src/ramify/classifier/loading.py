@@ -49,7 +49,9 @@ def load(path: str | Path, *, private: bool = False) -> TextClassifier:
         return from_stored(stored)
     except RamifyError as error:
         raise ModelError(cut(f"{path}: {error}", LONGEST)) from None
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except MemoryError:
+        raise ModelError(f"{path} needs more memory than there is; load it where there is more.") from None
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         advice = "train the model again, or restore it from a copy"
         raise ModelError(f"{path} holds parts that do not fit together ({cut(str(error), LONGEST // 4)}); {advice}.") from None
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ramify.classifier.fitting import as_sized, count_texts
+from ramify.arguments import sized_entries
+from ramify.classifier.fitting import count_texts
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
 from ramify.features.base import BaseVectorizer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
     """Train a classifier on more texts; after an error it is unchanged."""
     learner, vectorizer = copy(trainable(classifier)), copy(classifier.vectorizer_)
-    texts = as_sized(texts)
+    texts = sized_entries(texts, "texts")
     rows, many, integers = normalize_labels(labels)
     if not any(rows):
         raise InputError("there is no labelled document to train on; give some.")

@@ -13,8 +13,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ramify.arguments import check_flag, check_text, entries
 from ramify.classifier import fitting
 from ramify.classifier.explanation import Explanation, explain
 from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_without_guarantee, predictor_of
@@ -95,6 +96,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Train on texts and, for each, one label or a list of labels: names, or paths."""
         if labels is None:
             raise InputError("fitting requires y to be passed, but the target y is None.")
+        check_text(self.separator, "separator")
+        check_flag(self.calibrate, "calibrate")
+        check_flag(self.keep_training_data, "keep_training_data")
         system = find_system(self.system)
         rows, many, integers = normalize_labels(labels)
         taxonomy = taxonomy_of_labels(rows, self.separator) if self.taxonomy is None else as_taxonomy(self.taxonomy)
@@ -134,19 +138,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def new_parts(self, system: System, taxonomy: Taxonomy) -> tuple[Any, Any]:
         """An unfitted vectorizer and learner: those that were given, or the system's."""
-        given: Any = FeatureUnion(self.features) if isinstance(self.features, (list, tuple)) else self.features
-        vectorizer = system.vectorizer() if given is None else clone(given)
+        vectorizer = system.vectorizer() if self.features is None else fitting.new_vectorizer(self.features)
         if "n_jobs" in vectorizer.get_params():
             vectorizer.set_params(n_jobs=self.n_jobs)
-        learner = system.learner() if self.learner is None else clone(self.learner)
+        learner = system.learner() if self.learner is None else fitting.new_learner(self.learner)
         return vectorizer, learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
         """Fit the guarantee of :meth:`predict` on texts not used in training; it then holds for texts of the same source."""
         check_fitted(self)
-        if labels is None or not len(labels):
+        rows = [] if labels is None else normalize_labels(labels)[0]
+        if not rows:
             raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")
-        Y = self.taxonomy_.encode(normalize_labels(labels)[0])
+        Y = self.taxonomy_.encode(rows)
         self._fit_guarantee(texts, Y, fitting.is_single_label(Y, self.taxonomy_))
         return self
 
@@ -210,6 +214,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _transformed(self, texts: Any) -> Iterator[tuple[int, Any]]:
         """The vectors of some texts at a time, with the number of the first: those of all texts may take gigabytes."""
+        texts = entries(texts, "texts")
         vectorizer, has_slices = self._parts()[0], isinstance(texts, (list, tuple, np.ndarray))
         if not has_slices or len(texts) <= TEXTS:
             yield 0, vectorizer.transform(texts)

@@ -5,21 +5,27 @@ how a cell lists several labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
+from sys import getsizeof
+from types import NoneType
 from typing import Any
 
+from ramify.arguments import as_path, check_flag, check_kind, describe
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
 from ramify.data.file_sets import open_file_set, rows_of
+from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.svmlight import read_vectors
 from ramify.data.tables import Row, Rows, find_kind, is_file_set, known_encoding, list_names, stream_table
-from ramify.errors import DataError, suggest
+from ramify.errors import DataError, InputError, suggest
 from ramify.parallel import stage
 from ramify.taxonomy import ARROW
 
-SAMPLE = 1_000
+SAMPLE, SAMPLE_SIZE = 1_000, 1 << 26  # rows to find the columns from, and the bytes of them in memory
+COUNTED = 1 << 16  # bytes that are held before they are counted; one row after the other would take time
+OPTIONAL_TEXT = (str, NoneType)
 # the fraction of pieces that must be known labels for a mark to be a separator; commas are common inside names
 SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9}
 TEXT_NAMES = (
@@ -50,11 +56,12 @@ def read_corpus(
     strict: refuse any bad row. Otherwise bad rows are left out and listed, unless more than one in ten is bad.
     may_be_empty: accept a table without rows.
     """
-    path, encoding = Path(path), known_encoding(encoding)
+    path, encoding = as_path(path, "path"), known_encoding(encoding)
+    check_flag(strict, "strict")
     is_set = is_file_set(path)
     if is_set:
         parts = open_file_set(path, encoding)
-        names, sample = list(parts.names), list(islice(parts.rows(), SAMPLE))
+        names, sample = list(parts.names), first_rows(parts.rows())
         streams = [(part, rows_of(part, parts.kind, encoding)) for part in parts.paths]
     elif (kind := find_kind(path, encoding)) == "svmlight":
         corpus = read_vectors(path)
@@ -62,11 +69,12 @@ def read_corpus(
         return corpus
     else:
         names, rows = stream_table(path, kind, encoding)
-        sample = list(islice(rows, SAMPLE))
+        sample = first_rows(rows)
         streams = [(path, chain(sample, rows))]
     columns = training_columns(str(path), names, sample, text, label, like)
     texts: list[str] = []
-    each = [RowCollector(columns) for _ in streams]
+    held = UnpackedSize.of(path, [part for part, _ in streams])
+    each = [RowCollector(columns, held) for _ in streams]
     with stage(f"reading {path if is_set else path.name}") as step:
         for collected, (part, rows) in zip(each, streams, strict=True):
             for found_text in collected.texts(part, rows):
@@ -94,10 +102,22 @@ def stream_rows(
     path: str | Path, text: str | None = None, *, like: dict[str, Any] | None = None, encoding: str = "utf-8"
 ) -> tuple[list[str], str, Rows]:
     """The columns, the text column, and a stream of rows with their lines."""
-    path, encoding = Path(path), known_encoding(encoding)
+    path, encoding = as_path(path, "path"), known_encoding(encoding)
     names, rows = stream_table(path, find_kind(path, encoding), encoding)
-    sample = list(islice(rows, SAMPLE))
+    sample = first_rows(rows)
     return names, text_column(str(path), names, sample, text, like), chain(sample, rows)
+
+
+def first_rows(rows: Rows) -> Sample:
+    """The first rows of a table, to find its columns; fewer where they are long."""
+    sample: Sample = []
+    size = 0
+    for line, row in islice(rows, SAMPLE):
+        sample.append((line, row))
+        size += size_of(row.cells if isinstance(row, BadRow) else row)
+        if size > SAMPLE_SIZE:
+            break
+    return sample
 
 
 def why_not_text(value: Any) -> str | None:
@@ -146,6 +166,9 @@ def _preferred(
     names: list[str], text: str | None, label: str | None, like: dict[str, Any] | None
 ) -> tuple[str | None, Sequence[str] | None]:
     """The columns that the user names, or else those of an earlier corpus that this table has too."""
+    check_kind(text, OPTIONAL_TEXT, "text", "the name of a column, or None")
+    check_kind(label, OPTIONAL_TEXT, "label", "the name of a column, or None")
+    check_kind(like, (Mapping, NoneType), "like", "what was found in an earlier corpus, or None")
     known = like or {}
     if text is None and known.get("text") in names:
         text = known["text"]
@@ -213,24 +236,33 @@ class RowCollector:
     """Collects label cells, lines and bad rows while the texts of a table are streamed."""
 
     columns: Columns
+    held: UnpackedSize | None = None  # counts what is held, also by other collectors, if there is a limit
     cells: list[Any] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
 
     def texts(self, path: Path, rows: Rows) -> Iterator[str]:
         """Stream the texts of usable rows."""
+        source, size = str(path), 0  # of what was held since it was last counted
         for line, row in rows:
+            if size > COUNTED and self.held is not None:
+                self.held.add(size)
+                size = 0
             if isinstance(row, BadRow):
+                size += BAD_ROW_SIZE + sum(map(getsizeof, row.cells.values()))
                 self.bad.append(row)
                 continue
             reason, cell = _read_label(row, self.columns)
             reason = why_not_text(row.get(self.columns.text)) or reason
             if reason is not None:
-                self.bad.append(BadRow(str(path), line, reason))
+                size += BAD_ROW_SIZE
+                self.bad.append(BadRow(source, line, reason))
                 continue
             self.cells.append(cell)
             self.lines.append(line)
-            yield row[self.columns.text]
+            found = row[self.columns.text]
+            size += ROW_SIZE + getsizeof(found) + (getsizeof(cell) if isinstance(cell, str) else size_of(cell))
+            yield found
 
 
 def _read_label(row: Row, columns: Columns) -> tuple[str | None, Any]:
@@ -255,6 +287,9 @@ def read_labels(
     cells: Sequence[Any], columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
 ) -> tuple[list[list[str]], dict[str, Any]]:
     """The labels of each cell, and the detected layout of the table; equal cells share one list."""
+    check_kind(separator, OPTIONAL_TEXT, "label_separator", "a string, or None")
+    if is_label is not None and not callable(is_label):
+        raise InputError(f"is_label is {describe(is_label)}; give a function of a name, or None.")
     separator = separator or find_label_separator((cell for cell in cells if isinstance(cell, str)), is_label)
     known: dict[Hashable, list[str]] = {}
     for cell in cells:

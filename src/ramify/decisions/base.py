@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.arguments import as_numbers
 from ramify.errors import InputError, ModelError
 from ramify.parallel import choose_executor, count_workers
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, note_on_others, values_by_node
+from ramify.taxonomy import Taxonomy, check_taxonomy, expand_to_ancestors, note_on_others, values_by_node
 
 LARGEST = float(np.finfo(np.float64).max)
 Scores = NDArray[np.floating[Any]]
@@ -212,8 +213,8 @@ def numbers(least: float = -LARGEST, most: float = LARGEST, *, by_name: bool = F
                 return f"the {name} are not numbers"
             values = list(values.values())
         try:
-            array = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
+            array = as_numbers(values, name, "").astype(np.float64)
+        except InputError:
             return f"the {name} are not numbers"
         if array.ndim != 1:
             return f"the {name} are not one list of numbers"
@@ -242,18 +243,13 @@ def frozen(array: Floats) -> Floats:
 
 # ---- scores as rules read them --------------------------------------------------------------------------------------
 
+SCORES = "give one per document and node, NaN where there is none"
+
 
 def read_scores(scores: Any, taxonomy: Taxonomy) -> Scores:
     """Scores as documents × nodes, not copied; NaN and -inf both mean that a node has no score."""
-    try:
-        S = np.atleast_2d(np.asarray(scores))
-    except ValueError:
-        raise InputError("the scores are rows of different lengths; give one per document and node.") from None
-    if not np.issubdtype(S.dtype, np.floating):
-        try:
-            S = S.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise InputError("the scores are not numbers; give one per document and node, NaN where there is none.") from None
+    S = np.atleast_2d(as_numbers(scores, "scores", SCORES))
+    S = S if S.dtype.kind == "f" else S.astype(np.float64)
     check_width(S.shape, taxonomy)
     if np.fmax.reduce(S, axis=None, initial=-np.inf) == np.inf:
         raise InputError("a score is infinite; give finite scores, and NaN where a node has no classifier.")
@@ -273,6 +269,7 @@ def read_sparse_scores(scores: Any, taxonomy: Taxonomy) -> csr_array:
     """Sparse scores with the nodes of each document in order; NaN and -inf count as absent."""
     S = csr_array(scores).sorted_indices()
     check_width(S.shape, taxonomy)
+    as_numbers(S.data, "scores", SCORES)
     if S.nnz and np.fmax.reduce(S.data) == np.inf:
         raise InputError("a score is infinite; give finite scores, and none where a node has no classifier.")
     return S if np.isfinite(S.data).all() else select_entries(S, np.isfinite(S.data))
@@ -280,6 +277,7 @@ def read_sparse_scores(scores: Any, taxonomy: Taxonomy) -> csr_array:
 
 def check_width(shape: tuple[int, ...], taxonomy: Taxonomy) -> None:
     """Refuse scores that do not have one column per node."""
+    check_taxonomy(taxonomy)
     if len(shape) != 2 or shape[1] != len(taxonomy):
         raise InputError(f"scores have shape {shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from ramify.arguments import as_numbers
 from ramify.decisions import base
 from ramify.decisions.reasons import NO_SCORE, format_numbers, why_missing, with_labels_below
 from ramify.taxonomy import Taxonomy
@@ -28,7 +29,7 @@ def best(scores: Any, taxonomy: Taxonomy, leaves_only: bool = False) -> csr_arra
         given = base.read_sparse_scores(scores, taxonomy)
         given = base.select_entries(given, taxonomy.is_leaf[given.indices]) if leaves_only else given
         return base.sparse_to_labels(base.are_highest(given), given, taxonomy, at_least_one=False)
-    S = np.array(scores, dtype=np.float64, ndmin=2)
+    S = np.array(as_numbers(scores, "scores", base.SCORES), dtype=np.float64, ndmin=2)
     base.check_width(S.shape, taxonomy)
     S[np.isnan(S)] = -np.inf
     if leaves_only:

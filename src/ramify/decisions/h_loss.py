@@ -45,8 +45,7 @@ def minimize_h_loss(
     >>> taxonomy.decode(minimize_h_loss([[0.6, 0.9, 0.1], [0.6, 0.5, 0.5]], taxonomy))
     [['a/b'], []]
     """
-    tree = taxonomy.tree
-    P = base.read_probabilities(probabilities, taxonomy)
+    P, tree = base.read_probabilities(probabilities, taxonomy), taxonomy.tree
     MinimizeHLoss(switch_depth=switch_depth).check()
     by_sign = (tree.depth < switch_depth).astype(np.uint8)
     parent, cost = tree.parent.astype(np.int32), node_costs(tree, costs)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from ramify.arguments import as_numbers
 from ramify.decisions import base
 from ramify.decisions.reasons import IMPOSSIBLE, NO_CLASSIFIER, compare, format_numbers, why_missing, with_labels_below
 from ramify.taxonomy import Taxonomy, descend_by_probability, expand_to_ancestors, levels_of
@@ -56,7 +57,7 @@ def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     >>> taxonomy.decode(descend(np.log([[1.0, 0.3, 0.7]]), taxonomy))
     [['a/c']]
     """
-    S = np.array(scores, dtype=np.float32, ndmin=2)
+    S = np.array(as_numbers(scores, "scores", base.SCORES), dtype=np.float32, ndmin=2)
     base.check_width(S.shape, taxonomy)
     return base.nodes_to_labels(descend_by_probability(S, taxonomy.tree), taxonomy)
 

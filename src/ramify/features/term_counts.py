@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.arguments import entries
 from ramify.errors import InputError
 from ramify.native import Rows as NativeRows
 from ramify.native import TermIndex, Terms, index_terms, renumber_rows, sort_terms
@@ -81,8 +82,7 @@ class TermList:
 
 def cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | None]:
     """Blocks of checked texts, and the number of texts, if known."""
-    if isinstance(texts, (str, bytes)):
-        raise InputError("a list of texts is needed, not one text; put it in brackets: [text].")
+    texts = entries(texts, "texts")
     if not isinstance(texts, Sized):
         return _blocks(texts, SMALL_BLOCK), None
     listed = list(texts)

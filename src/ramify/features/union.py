@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from sklearn.base import clone
 
+from ramify.arguments import sized_entries
 from ramify.errors import InputError, ModelError
 from ramify.features.base import BaseVectorizer, Ints, State, check_fitted
 from ramify.features.vectorizer import Vectorizer
@@ -98,7 +99,7 @@ class FeatureUnion(BaseVectorizer):
     def _fit_blocks(self, texts: Iterable[str]) -> list[csr_array]:
         """The counts of every block; of chosen blocks, one without any term is left out."""
         self.check_settings()
-        texts = texts if hasattr(texts, "__len__") else list(texts)
+        texts = sized_entries(texts, "texts")
         if self.blocks is None:
             blocks, weights = choose_blocks(texts, self.words)
         else:
@@ -132,7 +133,7 @@ class FeatureUnion(BaseVectorizer):
     def transform(self, texts: Iterable[str]) -> csr_array:
         """The weighted matrix of texts."""
         check_fitted(self, "blocks_")
-        texts = texts if hasattr(texts, "__len__") else list(texts)
+        texts = sized_entries(texts, "texts")
         return self._joined([self._ready(block).transform(texts) for block in self.blocks_])
 
     def _ready(self, block: Any) -> Any:

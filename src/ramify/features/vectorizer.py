@@ -331,7 +331,8 @@ class Vectorizer(BaseVectorizer):
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer:
         """Make a vectorizer from its state, after checking it."""
-        made, terms = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])}), values["terms"]
+        params = {**values["params"], "ngram_range": tuple(values["params"]["ngram_range"]), "n_jobs": None}
+        made, terms = cls(**params), values["terms"]
         made.check_settings()
         if (terms is None) != (made.hashing is not None):
             raise ModelError("the terms of the vectorizer do not fit its settings; train the model again.")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.errors import InputError
-from ramify.metrics.flat import Counts, Floats
+from ramify.arguments import check_count
+from ramify.metrics.flat import Counts, Floats, label_pair, truth_and_scores
 from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -37,9 +37,8 @@ class LevelErrors:
 
 def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[ReliabilityBins]:
     """Predicted and observed frequency at each depth; pairs without a probability (NaN) are left out."""
-    T, P = expand_to_ancestors(Y_true, taxonomy), np.asarray(probabilities)
-    if P.shape != T.shape:
-        raise InputError(f"probabilities have shape {P.shape} but the labels {T.shape}; give one per document and node.")
+    T, P = truth_and_scores(Y_true, probabilities, taxonomy, "probabilities")
+    check_count(bins, "bins")
     totals = np.zeros((taxonomy.n_levels, 3, bins))
     for rows in row_blocks(len(P), PAIR_BYTES * len(taxonomy)):
         true, p = T[rows].toarray(), P[rows].astype(np.float64)
@@ -56,9 +55,11 @@ def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxono
 
 def prediction_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
     """The calibration error of the most specific predicted labels alone, all depths together."""
-    own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
+    truth, P = truth_and_scores(Y_true, probabilities, taxonomy, "probabilities")
+    check_count(bins, "bins")
+    own = most_specific(label_pair(truth, Y_pred, taxonomy)[1], taxonomy)
     rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
-    p = np.asarray(probabilities)[rows, own.indices].astype(np.float64)
+    p = P[rows, own.indices].astype(np.float64)
     true = np.asarray(truth[rows, own.indices]).ravel()
     given = ~np.isnan(p)
     return binned_calibration_error(p[given], true[given], bins)
@@ -66,8 +67,8 @@ def prediction_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, t
 
 def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[LevelErrors]:
     """The calibration error of every depth."""
-    truth, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities)
-    found, rows = [], np.arange(len(P))
+    T, P = truth_and_scores(Y_true, probabilities, taxonomy, "probabilities")
+    truth, found, rows = T.toarray(), [], np.arange(len(P))
     for level in reliability(Y_true, P, taxonomy, bins):
         nodes = np.flatnonzero(taxonomy.depth == level.depth)
         best = nodes[np.nan_to_num(P[:, nodes], nan=-1.0).argmax(axis=1)]

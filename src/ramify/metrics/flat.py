@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
+from ramify.arguments import as_numbers, check_count
 from ramify.errors import InputError
 from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
@@ -27,6 +28,12 @@ def label_pair(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> tuple[csr_array,
     if T.shape[0] != P.shape[0]:
         raise InputError(f"Y_true has {T.shape[0]} documents and Y_pred has {P.shape[0]}; they must be the same documents.")
     return T, P
+
+
+def truth_and_scores(Y_true: Any, scores: Any, taxonomy: Taxonomy, what: str) -> tuple[csr_array, NDArray[Any]]:
+    """Truth, closed upward, and one score or probability per document and node. what: these are."""
+    T = expand_to_ancestors(Y_true, taxonomy)
+    return T, as_numbers(scores, what, "give one per document and node, for the same documents as the labels", T.shape)
 
 
 def both(T: csr_array, P: csr_array) -> csr_array:
@@ -182,8 +189,7 @@ def document_auc(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> Floats:
 
 def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> float:
     """The mean fraction of true nodes among the k best-scoring ones; ties go by node order."""
-    if k < 1:
-        raise InputError(f"k is {k}; give a whole number of at least 1.")
+    check_count(k, "k")
 
     def hits(truth: NDArray[np.bool_], S: Floats) -> Floats:
         top = np.argsort(np.where(np.isnan(S), np.inf, -S), axis=1, kind="stable")[:, :k]
@@ -196,9 +202,7 @@ def _over_blocks(
     Y_true: Any, scores: Any, taxonomy: Taxonomy, measure: Callable[[NDArray[np.bool_], Floats], Floats]
 ) -> Floats:
     """One number per document, from a few dense rows of truth and scores at a time."""
-    T, S = expand_to_ancestors(Y_true, taxonomy), np.asarray(scores)
-    if S.shape != T.shape:
-        raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score per document and node.")
+    T, S = truth_and_scores(Y_true, scores, taxonomy, "scores")
     blocks = row_blocks(len(S), 64 * len(taxonomy))
     parts = [measure(T[rows].toarray(), S[rows].astype(np.float64)) for rows in blocks]
     return np.concatenate([np.zeros(0), *parts])

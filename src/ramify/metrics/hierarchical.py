@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from ramify.arguments import as_numbers, describe, entries
 from ramify.errors import InputError
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, mean, per_node, ratio
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_general, most_specific, values_by_node
@@ -113,11 +114,11 @@ def modified_hierarchy(Y_true: Any, taxonomy: Taxonomy, own_nodes: Iterable[str 
     if isinstance(own_nodes, str):
         raise InputError(f"own_nodes is {own_nodes!r}; give a list of names or numbers of nodes.")
     given = []
-    for node in () if own_nodes is None else own_nodes:
+    for node in () if own_nodes is None else entries(own_nodes, "own_nodes"):
         number: Any = taxonomy.index(node) if isinstance(node, str) else node
         is_whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
         if not is_whole or not 0 <= number < len(taxonomy):
-            raise InputError(f"own_nodes holds {node!r}; give names of nodes, or numbers from 0 to {len(taxonomy) - 1}.")
+            raise InputError(f"own_nodes holds {describe(node)}; give names, or numbers from 0 to {len(taxonomy) - 1}.")
         given.append(int(number))
     nodes = np.unique(np.concatenate([stops, np.asarray(given, dtype=np.int64)]).astype(np.int64))
     inner: Counts = nodes[~taxonomy.is_leaf[nodes]]
@@ -214,10 +215,8 @@ def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
         family_of = [tuple(sorted(taxonomy.parents_of(node).tolist())) for node in range(len(taxonomy))]
         sizes = Counter(family_of)
         return np.asarray([1.0 / sizes[family] for family in family_of])
-    try:
-        given = np.ascontiguousarray(costs, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("the costs are not numbers; give None, 'siblings', or one number per node.") from None
+    advice = "give None, 'siblings', or one number per node"
+    given = np.ascontiguousarray(as_numbers(costs, "costs", advice), dtype=np.float64)
     if given.shape != (len(taxonomy),):
         raise InputError(f"costs have shape {given.shape}; give {len(taxonomy)} numbers, one per node.")
     if not np.all(np.isfinite(given) & (given >= 0)):

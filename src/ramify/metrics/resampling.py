@@ -16,13 +16,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from ramify.arguments import as_numbers, check_count, check_kind, describe, pairs
 from ramify.errors import InputError
 from ramify.metrics import significance
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_document, per_node, ratio
 from ramify.metrics.hierarchical import first_errors
 from ramify.metrics.significance import Alternative, Proportion, Significance, check_alternative, same_decisions
 from ramify.parallel import row_blocks, stage
-from ramify.taxonomy import Taxonomy, most_specific
+from ramify.taxonomy import Taxonomy, check_taxonomy, most_specific
 
 MEASURES = ("accuracy", "micro_f1", "macro_f1", "hierarchical_f1", "h_loss")
 LOSSES = ("h_loss",)  # the smaller, the better
@@ -91,7 +92,13 @@ def measure_predictions(
     >>> measure_predictions([(T, P)], food, np.array([1, 2]))["accuracy"].value
     0.5
     """
-    rows = [measure_rows(Y_true, Y_pred, taxonomy, classes) for Y_true, Y_pred in folds]
+    classes = _node_numbers(classes, taxonomy)
+    check_resamples(n_resamples)
+    check_count(seed, "seed", least=0)
+    test_sets = pairs(folds, "folds", "(Y_true, Y_pred)")
+    rows = [measure_rows(Y_true, Y_pred, taxonomy, classes) for Y_true, Y_pred in test_sets]
+    if not rows:
+        raise InputError("there are no folds; give Y_true and Y_pred of at least one.")
     by_fold = np.stack([from_sums(np.asarray(some.sum(axis=0)).ravel()) for some in rows])
     drawn = np.mean([resample_sums(some, from_sums, n_resamples, [seed, k]) for k, some in enumerate(rows)], axis=0)
     # a resample repeats some documents and misses others, which biases means over rare classes: only its width is used
@@ -101,6 +108,16 @@ def measure_predictions(
         low, high = interval(np.clip(drawn[:, i], 0.0, None if name in LOSSES else 1.0))
         estimates[name] = MetricEstimate(float(by_fold[:, i].mean()), low, high, by_fold[:, i].tolist())
     return estimates
+
+
+def _node_numbers(classes: Any, taxonomy: Taxonomy) -> Counts:
+    """Classes as numbers of nodes."""
+    check_taxonomy(taxonomy)
+    advice = f"give numbers of nodes, from 0 to {len(taxonomy) - 1}"
+    nodes = as_numbers(classes, "classes", advice)
+    if nodes.ndim != 1 or not (np.isin(nodes, np.arange(len(taxonomy))).all()):
+        raise InputError(f"the classes are not all nodes of the taxonomy; {advice}.")
+    return nodes.astype(np.int64)
 
 
 Metric = Callable[[csr_array, csr_array], float]
@@ -147,10 +164,12 @@ def paired_bootstrap(
     check_alternative(alternative)
     T, A, B = same_decisions(Y_true, A, B)
     check_resamples(n_resamples, T.shape[0])
-    if isinstance(metric, str):
+    check_seed(seed)
+    if not callable(metric):
         named = {"micro_f1": micro, "macro_f1": macro}
+        check_kind(metric, str, "metric", allowed := "'micro_f1', 'macro_f1', or a function of truth and predictions")
         if metric not in named:
-            raise InputError(f"metric is {metric!r}; give 'micro_f1', 'macro_f1', or a function of truth and predictions.")
+            raise InputError(f"metric is {metric!r}; give {allowed}.")
         measure = named[metric]
 
         def difference(sums: Floats) -> Floats:
@@ -205,10 +224,17 @@ def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resampl
 
 def check_resamples(n_resamples: int, n_docs: int = 1) -> None:
     """Refuse a number of resamples below 1, and to draw from no documents."""
-    if n_resamples < 1:
-        raise InputError(f"n_resamples is {n_resamples}; give 1 or more, such as 1000.")
+    check_count(n_resamples, "n_resamples")
     if n_docs == 0:
         raise InputError("there are no documents to draw from; give some.")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what cannot start a random generator."""
+    try:
+        np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InputError(f"seed is {describe(seed)}; give a whole number of at least 0.") from None
 
 
 Tested = Significance | BootstrapDifference
@@ -278,6 +304,8 @@ def compare_all_predictions(
     ([('good', 'poor'), ('good', 'same'), ('poor', 'same')], 1.0)
     """
     check_alternative(alternative)
+    check_kind(predictions, Mapping, "predictions", "a mapping from the name of each system to its predictions")
+    check_seed(seed)
     classes = modified_classes(Y_true, taxonomy)
     T = on_classes(label_pair(Y_true, Y_true, taxonomy)[0], classes, taxonomy)
     given = {name: on_classes(label_pair(Y_true, Y, taxonomy)[1], classes, taxonomy) for name, Y in predictions.items()}

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from scipy.stats import binomtest, norm, rankdata, ttest_rel, wilcoxon
 
+from ramify.arguments import as_numbers
 from ramify.errors import InputError, suggest
 from ramify.metrics.flat import Floats, both, f1, per_node, ratio
+from ramify.taxonomy.matrices import as_boolean_matrix
 
 Alternative = Literal["two-sided", "greater", "less"]
 Proportion = Literal["precision", "recall", "accuracy"]
@@ -156,15 +158,7 @@ def proportions_test(
 
 def same_decisions(Y_true: Any, A: Any, B: Any) -> tuple[csr_array, csr_array, csr_array]:
     """Three matrices of the same decisions as boolean CSR; every test reads its input here."""
-    matrices = []
-    for Y in (Y if issparse(Y) else np.asarray(Y) for Y in (Y_true, A, B)):
-        if Y.ndim != 2:
-            shape = "one row per document and one column per class"
-            raise InputError(f"a matrix of decisions has {shape}, not {Y.ndim} dimensions.")
-        matrices.append(csr_array(Y).astype(bool))
-        matrices[-1].sum_duplicates()
-        matrices[-1].eliminate_zeros()
-    T, A, B = matrices
+    T, A, B = (as_boolean_matrix(Y, "a matrix of decisions", "classes") for Y in (Y_true, A, B))
     if not T.shape == A.shape == B.shape:
         shapes = f"{T.shape}, {A.shape} and {B.shape}"
         raise InputError(f"Y_true, A and B have shapes {shapes}; give the same documents and classes three times.")
@@ -180,7 +174,7 @@ def class_f1_of_both(Y_true: Any, A: Any, B: Any) -> tuple[Floats, Floats]:
 
 def check_alternative(alternative: str) -> None:
     """Refuse an unknown alternative."""
-    if alternative not in ("two-sided", "greater", "less"):
+    if not isinstance(alternative, str) or alternative not in ("two-sided", "greater", "less"):
         raise InputError(f"alternative is {alternative!r}; give 'two-sided', 'greater' (A is better) or 'less'.")
 
 
@@ -221,7 +215,7 @@ def correct_p_values(p_values: Sequence[float] | Floats, correction: Correction 
     [0.03, 0.06, 0.06]
     """
     check_correction(correction)
-    p = np.array(p_values, dtype=np.float64).ravel()
+    p = np.array(as_numbers(p_values, "p-values", "give numbers from 0 to 1"), dtype=np.float64).ravel()
     if np.any((p < 0) | (p > 1)):
         raise InputError(f"a p-value is {p[(p < 0) | (p > 1)][0]:g}; p-values lie between 0 and 1.")
     made = np.flatnonzero(~np.isnan(p))
@@ -238,6 +232,6 @@ def correct_p_values(p_values: Sequence[float] | Floats, correction: Correction 
 
 def check_correction(correction: str) -> None:
     """Refuse an unknown correction."""
-    if correction not in CORRECTIONS:
+    if not isinstance(correction, str) or correction not in CORRECTIONS:
         hint = suggest(str(correction), CORRECTIONS)
         raise InputError(f"correction {correction!r} is unknown; the corrections are {', '.join(CORRECTIONS)}.{hint}")

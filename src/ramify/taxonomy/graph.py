@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from ramify.arguments import entries, pairs
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
+from ramify.taxonomy.edges import check_label
 from ramify.taxonomy.hierarchy import Taxonomy
 
 
@@ -39,13 +41,13 @@ class LabelGraph:
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[str, str]], names: Iterable[str] = ()) -> LabelGraph:
         """Make a graph from pairs of names; `names` adds labels that may have no neighbour."""
-        position: dict[str, int] = {name: node for node, name in enumerate(dict.fromkeys(names))}
-        pairs: list[tuple[int, int]] = []
-        for a, b in edges:
+        position: dict[str, int] = {name: node for node, name in enumerate(dict.fromkeys(_labels(names)))}
+        found: list[tuple[int, int]] = []
+        for a, b in map(_labels, pairs(edges, "edges", "two labels", TaxonomyError)):
             if a == b:
                 raise TaxonomyError(f"label {a!r} has an edge to itself; drop it.")
-            pairs.append((position.setdefault(a, len(position)), position.setdefault(b, len(position))))
-        ends, size = np.asarray(pairs, dtype=np.int64).reshape(-1, 2), len(position)
+            found.append((position.setdefault(a, len(position)), position.setdefault(b, len(position))))
+        ends, size = np.asarray(found, dtype=np.int64).reshape(-1, 2), len(position)
         rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
         adjacency = csr_array(coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(size, size)))
         adjacency.sum_duplicates()
@@ -62,6 +64,7 @@ class LabelGraph:
 
     def index(self, name: str) -> int:
         """The position of a label."""
+        check_label(name)
         if name not in self._position:
             raise LabelError(f"label {name!r} is not in the graph of {len(self)}.{suggest(name, self.names)}")
         return self._position[name]
@@ -75,6 +78,13 @@ class LabelGraph:
         """The number of each label's connected component."""
         _, component = connected_components(self.adjacency, directed=False)
         return np.asarray(component, dtype=np.int64)
+
+
+def _labels(names: Iterable[str]) -> list[str]:
+    listed = list(entries(names, "names", TaxonomyError))
+    for name in listed:
+        check_label(name)
+    return listed
 
 
 def to_networkx(taxonomy: Taxonomy) -> Any:

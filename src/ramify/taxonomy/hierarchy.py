@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
+from ramify.arguments import as_numbers, check_kind, describe, entries
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.native import Pattern, close_upward, keep_most_general, keep_most_specific
-from ramify.taxonomy.edges import parents_by_child, parents_first, split_path
+from ramify.taxonomy.bounds import refuse_disproportion
+from ramify.taxonomy.edges import (
+    check_label,
+    check_titles,
+    labels_of,
+    name_by_path,
+    nodes_of_paths,
+    parents_by_child,
+    parents_first,
+    split_paths,
+    stripped,
+)
+from ramify.taxonomy.matrices import as_boolean_matrix
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
-MOST_ABOVE, USUAL_DEPTH = 1 << 25, 64  # pairs of a node and one above it, and those of one node
-MOST_CHARACTERS, USUAL_LENGTH = 1 << 26, 1000  # of the names of all nodes, which are whole paths, and of one
 PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\")
 
 
@@ -96,6 +108,7 @@ class Taxonomy:
 
         Nodes keep the order of their first pair, except that parents move before their children.
         """
+        check_titles(titles, separator)
         parents = parents_by_child(edges)
         order = parents_first(parents)
         position = {name: node for node, name in enumerate(order)}
@@ -104,9 +117,7 @@ class Taxonomy:
         nodes = np.asarray([position[parent] for name in order for parent in parents[name]], dtype=np.int32)
         shown = tuple((titles or {}).get(name, name) for name in order)
         made = cls(tuple(order), offsets, nodes, titles=shown, separator=separator)
-        if MOST_ABOVE < int(made.depth.sum(dtype=np.int64)) > USUAL_DEPTH * len(made):
-            found = f"the taxonomy has {made.n_levels:,} levels, too many for {len(made):,} nodes"
-            raise TaxonomyError(f"{found}; check the parents of its nodes.")
+        refuse_disproportion(made)
         return made
 
     @classmethod
@@ -116,12 +127,12 @@ class Taxonomy:
         >>> Taxonomy.from_paths(["food/fruit/apple"]).names
         ('food', 'food/fruit', 'food/fruit/apple')
         """
-        return cls._from_parts((split_path(path, separator) for path in paths), separator)
+        return cls._from_parts(split_paths(paths, separator), separator)
 
     @classmethod
     def from_title_paths(cls, paths: Iterable[Sequence[str]]) -> Taxonomy:
         """Make a forest from paths given as sequences of titles, which may contain any separator."""
-        listed = [[title.strip() for title in path] for path in paths]
+        listed = stripped(paths)
         together = "\n".join(title for path in listed for title in path)
         free = [separator for separator in (" > ", "/", "::", " » ", "→") if separator.strip() not in together]
         if not free:
@@ -131,19 +142,8 @@ class Taxonomy:
     @classmethod
     def _from_parts(cls, paths: Iterable[Sequence[str]], separator: str) -> Taxonomy:
         """Make a forest whose nodes are the prefixes of paths; the name of a node is its joined path."""
-        edges: dict[tuple[str, str | None], None] = {}
-        titles: dict[str, str] = {}
-        n_characters = 0
-        for path in paths:
-            parent = None
-            for title in path:
-                name = title if parent is None else parent + separator + title
-                n_characters += 0 if name in titles else len(name)
-                if MOST_CHARACTERS < n_characters > USUAL_LENGTH * (len(edges) + 1):
-                    raise TaxonomyError("the paths are too long; give the taxonomy as a table of nodes and their parents.")
-                edges[name, parent], titles[name] = None, title
-                parent = name
-        return cls.from_edges(edges, titles=titles, separator=separator or ARROW)
+        parents, titles = name_by_path(nodes_of_paths(paths), separator)
+        return cls.from_edges(parents.items(), titles=titles, separator=separator or ARROW)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
@@ -163,7 +163,7 @@ class Taxonomy:
     @classmethod
     def flat(cls, names: Iterable[str]) -> Taxonomy:
         """Make a flat taxonomy: a forest of single nodes."""
-        return cls.from_edges([(name, None) for name in names])
+        return cls.from_edges([(name, None) for name in entries(names, "names", TaxonomyError)])
 
     @classmethod
     def from_state(cls, state: Any) -> Taxonomy:
@@ -188,10 +188,7 @@ class Taxonomy:
                 main[name] = node["main_parent"]
             edges += [(name, parent) for parent in parents] or [(name, None)]
             titles[name] = title
-        separator = state.get("separator", ARROW)
-        if not isinstance(separator, str) or not separator:
-            raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
-        made = cls.from_edges(edges, titles=titles, separator=separator)
+        made = cls.from_edges(edges, titles=titles, separator=state.get("separator", ARROW))
         return made._placed_under(main) if main else made
 
     def state(self) -> dict[str, Any]:
@@ -297,6 +294,7 @@ class Taxonomy:
         """
         if self.is_tree or self.main_parents is not None:
             return self
+        counts = as_numbers(counts, "counts", "give the number of documents at or below each node", (len(self),))
         child, above = np.repeat(np.arange(len(self)), np.diff(self.parent_offsets)), self.parent_nodes
         order = np.lexsort((-self.depth[above], counts[above], child))
         main, has_parent = np.full(len(self), -1, dtype=np.int64), np.diff(self.parent_offsets) > 0
@@ -305,6 +303,7 @@ class Taxonomy:
 
     def with_main_parents_of(self, known: Taxonomy) -> Taxonomy:
         """The same DAG with the main parents of another one; nodes that are new keep the one listed first."""
+        check_taxonomy(known)
         found = enumerate(known.tree.parent.tolist())
         return self._placed_under({known.names[node]: known.names[parent] for node, parent in found if parent >= 0})
 
@@ -357,6 +356,7 @@ class Taxonomy:
 
     def nodes_to(self, node: int) -> list[int]:
         """The nodes from a root down to the node; in a DAG, along main parents."""
+        self._refuse_outside(node)
         nodes, tree = [node], self.tree
         while (start := tree.parent_offsets[nodes[-1]]) < tree.parent_offsets[nodes[-1] + 1]:
             nodes.append(int(tree.parent_nodes[start]))
@@ -386,11 +386,10 @@ class Taxonomy:
         """
         known: dict[str, int] = {}
         offsets, nodes = [0], []
-        for document, given in enumerate(labels, 1):
-            listed = () if given is None else given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
-            for label in listed:
+        for document, given in enumerate(entries(labels, "labels", LabelError), 1):
+            for label in labels_of(given):
                 if not isinstance(label, str):
-                    raise LabelError(f"document {document} has label {label!r}; labels are names or paths, as strings.")
+                    raise LabelError(f"document {document} has label {describe(label)}; labels are names or paths, as strings.")
                 if label not in known:
                     try:
                         known[label] = self.index(label)
@@ -412,14 +411,20 @@ class Taxonomy:
 
     def nodes_titled(self, title: str) -> tuple[int, ...]:
         """The nodes with this title."""
+        check_label(title)
         return self._nodes_by_title.get(title, ())
 
     def _refuse_outside(self, node: int) -> None:
-        if not 0 <= node < len(self.names):
+        try:
+            is_node = 0 <= index(node) < len(self.names)
+        except TypeError:
+            raise InputError(f"a node is {describe(node)}; give its number, such as Taxonomy.index(name).") from None
+        if not is_node:
             raise InputError(f"node {node} is not one of the {len(self)} nodes, numbered from 0; -1 means no parent.")
 
     def _find(self, label: str) -> tuple[int, ...]:
         """The nodes with this name, else this title, else this path."""
+        check_label(label)
         if label in self._position:
             return (self._position[label],)
         if titled := self._nodes_by_title.get(label):
@@ -465,18 +470,16 @@ def most_general(Y: Any, taxonomy: Taxonomy) -> csr_array:
 
 def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
     """Any 0/1 matrix over the taxonomy's nodes as boolean CSR with sorted columns; nothing is added."""
-    if not issparse(Y):
-        Y = np.asarray(Y)
-        if Y.ndim != 2:
-            raise InputError(f"a label matrix has documents as rows and nodes as columns, not {Y.ndim} dimensions.")
-    if Y.shape[1] != len(taxonomy):
-        raise InputError(f"the label matrix has {Y.shape[1]} columns, but the taxonomy has {len(taxonomy)} nodes.")
-    if isinstance(Y, csr_array) and Y.dtype == bool and Y.has_canonical_format and Y.data.all():
-        return Y
-    matrix = csr_array(Y).astype(bool)
-    matrix.eliminate_zeros()
-    matrix.sum_duplicates()
+    check_taxonomy(taxonomy)
+    matrix = as_boolean_matrix(Y, "a label matrix", "nodes")
+    if matrix.shape[1] != len(taxonomy):
+        raise InputError(f"the label matrix has {matrix.shape[1]} columns, but the taxonomy has {len(taxonomy)} nodes.")
     return matrix
+
+
+def check_taxonomy(taxonomy: Any) -> None:
+    """Refuse what is not a taxonomy."""
+    check_kind(taxonomy, Taxonomy, "taxonomy", "a ramify.Taxonomy")
 
 
 def ancestor_matrix(taxonomy: Taxonomy) -> csr_array:

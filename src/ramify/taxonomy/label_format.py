@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ramify.arguments import describe, entries
 from ramify.errors import LabelError, ModelError
+from ramify.taxonomy.bounds import LONGEST_SEPARATOR
+from ramify.taxonomy.edges import labels_of
 from ramify.taxonomy.formats.text import find_separator
 from ramify.taxonomy.hierarchy import Taxonomy
 
@@ -54,7 +57,8 @@ class LabelFormat:
         """Make a format from its state, after checking it against the taxonomy."""
         form = cls(**values)
         flags = isinstance(form.multi_label, bool) and isinstance(form.integers, bool)
-        if not flags or form.style not in STYLES or not (isinstance(form.separator, str) and form.separator):
+        is_separator = isinstance(form.separator, str) and 0 < len(form.separator) <= LONGEST_SEPARATOR
+        if not flags or form.style not in STYLES or not is_separator:
             raise ModelError("the label format is invalid; train the model again.")
         if form.integers and not _are_integers(taxonomy.names):
             raise ModelError("the label format says integers, but the labels are not; train the model again.")
@@ -63,15 +67,13 @@ class LabelFormat:
 
 def normalize_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool]:
     """Labels as a list of strings per document; whether they were lists; and whether they were integers."""
-    if isinstance(labels, (str, bytes)):
-        raise LabelError("a list of labels is needed, one entry per document, not one string; put it in brackets.")
-    entries = list(labels)
-    multi_label = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in entries)
-    raw = [[] if entry is None else [entry] if np.isscalar(entry) else list(entry) for entry in entries]
+    given = list(entries(labels, "labels, one entry per document,", LabelError))
+    multi_label = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in given)
+    raw = [labels_of(entry) for entry in given]
     integers = bool(raw) and all(isinstance(label, (int, np.integer)) for row in raw for label in row)
     for document, label in ((document, label) for document, row in enumerate(raw, 1) for label in row):
         if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
-            raise LabelError(f"document {document} has label {label!r}; labels are names or paths, as strings.")
+            raise LabelError(f"document {document} has label {describe(label)}; labels are names or paths, as strings.")
     return [[str(label) for label in row] for row in raw], multi_label, integers
 
 

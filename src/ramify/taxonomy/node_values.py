@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.arguments import as_path
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.formatting import cut
 from ramify.taxonomy.files import LONGEST, read_text
@@ -65,7 +66,7 @@ def read_node_values(path: str | Path) -> dict[str, float]:
 
     A first row without a number, such as ``node,cost``, is a header.
     """
-    path = Path(path)
+    path = as_path(path, "path")
     try:
         return parse_node_values(read_text(path))
     except TaxonomyError as error:
