@@ -520,6 +520,18 @@ def test_a_shard_that_is_sent_as_a_path_is_the_same_one_or_refused(tmp_path):
         pickle.loads(sent)
 
 
+def test_a_shard_that_was_replaced_before_it_is_sent_is_not_taken_for_the_one_that_was_opened(tmp_path):
+    made = make_web_directory(n_leaves=12, n_docs=120, seed=0)
+    weights = OneVsRestSVM(made.taxonomy).fit(made.X, made.Y).weights_
+    write_shard(tmp_path / "a", weights, None)
+    opened = open_shard(tmp_path / "a")
+    write_shard(tmp_path / "b", weights, None)
+    os.utime(tmp_path / "b", ns=(1, 1))
+    os.replace(tmp_path / "b", tmp_path / "a")
+    with pytest.raises(ModelError, match="was replaced meanwhile"):
+        pickle.loads(pickle.dumps(opened))
+
+
 def test_the_index_of_a_very_frequent_feature_lists_the_classes_with_the_largest_weights(monkeypatch):
     rng = np.random.default_rng(0)
     X, own = csr_array(rng.random((60, 8)).astype(np.float32)), csc_array(np.repeat(np.eye(20, dtype=bool), 3, axis=0))

@@ -303,3 +303,30 @@ def test_an_error_of_releasing_a_lock_or_of_removing_leftovers_is_no_failure(tmp
         held.release()
         replace_directory(new, path)
     assert (path / "version").read_text() == "new"
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "directory", "pipe"])
+def test_what_is_in_the_place_of_a_lock_file_is_left_alone(tmp_path, kind):
+    (tmp_path / "victim").write_text("precious")
+    place = tmp_path / ".out.lock"
+    if kind == "directory":
+        place.mkdir()
+        (place / "file").write_text("precious")
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(tmp_path / ("victim" if kind == "link" else "none"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match="is in the way: it should be a lock file"), exclusive_writer(tmp_path / "out"):
+        pytest.fail("it was locked")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_link_to_itself_is_refused_as_an_output(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    for place in (tmp_path / "loop", tmp_path / "loop" / "file"):
+        for write in (refuse_unwritable, lambda path: write_text_atomically(path, "x")):
+            with pytest.raises(InputError, match=f"the links of {place} lead in a circle; give another path."):
+                write(place)
+    assert (tmp_path / "loop").is_symlink()

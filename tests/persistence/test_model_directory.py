@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 import ramify
 from ramify.errors import ModelError
-from ramify.persistence import FORMAT_VERSION, StoredModel, is_model, read_model, write_model
+from ramify.persistence import (
+    FORMAT_VERSION,
+    StoredModel,
+    arrays,
+    is_model,
+    model_directory,
+    model_fingerprint,
+    model_metadata,
+    read_model,
+    write_model,
+)
 from ramify.persistence.arrays import map_arrays
 from ramify.persistence.model_directory import refuse_foreign_target, sealed
 
@@ -214,6 +224,43 @@ def test_links_pipes_and_devices_are_not_opened(saved):
         read_model(saved)
 
 
+@pytest.mark.parametrize("kind", ["pipe", "link", "large"])
+def test_a_manifest_that_is_no_small_regular_file_is_read_by_nobody(saved, tmp_path, kind):
+    manifest = saved / "manifest.json"
+    manifest.rename(tmp_path / "elsewhere")
+    if kind == "pipe":
+        os.mkfifo(manifest)
+    elif kind == "link":
+        manifest.symlink_to(tmp_path / "elsewhere")
+    else:
+        manifest.touch()
+        os.truncate(manifest, 60 << 30)
+    assert model_metadata(saved) == {}
+    for read in (model_fingerprint, read_model, refuse_foreign_target):
+        with pytest.raises(ModelError):
+            read(saved)
+
+
+def test_a_document_of_very_many_lists_is_refused_before_it_is_parsed(saved, monkeypatch):
+    monkeypatch.setattr(model_directory, "MAX_NESTED", 2)
+    with pytest.raises(ModelError, match=r"has more than 2 lists and objects; do not trust"):
+        read_model(saved)
+
+
+def test_a_header_of_impossible_sizes_is_refused_at_once(tmp_path):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [10**4000] * 3800, "data_offsets": [0, 4]}}).encode()
+    (tmp_path / "a").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    with open(tmp_path / "a", "rb") as file, pytest.raises(ModelError, match="a size is not possible"):
+        map_arrays(tmp_path / "a", file)
+
+
+def test_a_file_larger_than_the_memory_is_not_read_into_it(saved, monkeypatch):
+    monkeypatch.setattr(arrays, "free_memory", lambda: 10.0)
+    read_model(saved)  # mapped
+    with pytest.raises(ModelError, match="does not fit into memory"):
+        read_model(saved, private=True)
+
+
 @pytest.mark.parametrize("way", ["swap", "move aside"])
 def test_readers_never_see_half_of_two_models_while_others_save(tmp_path, way, monkeypatch):
     if way == "move aside":
@@ -390,3 +437,9 @@ def test_any_change_of_bytes_is_refused(model, tmp_path_factory, data):
     with pytest.raises(ModelError) as caught:
         ramify.load(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_is_not_saved_into_another_one(saved):
+    with pytest.raises(ModelError, match="lies in the model"):
+        write_model(saved / "sub", MODEL)
+    read_model(saved)

@@ -74,7 +74,7 @@ def test_shards_come_back_in_order_mapped_and_beside_the_other_arrays(saved):
     assert [int(mapped.arrays["n"][0]) for mapped in found.shards] == [1, 2, 3]
     assert list(found.arrays) == ["own"]
     for mapped in found.shards:
-        assert mapped.inode is not None  # mapped, not read
+        assert mapped.stamp is not None  # mapped, not read
         with pytest.raises(ValueError, match="read-only"):
             mapped.arrays["w"][0] = 1
 

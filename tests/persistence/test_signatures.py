@@ -2,8 +2,10 @@
 
 import base64
 import json
+import os
 import shutil
 import stat
+from contextlib import nullcontext
 
 import pytest
 
@@ -11,7 +13,7 @@ import ramify
 from ramify import TextClassifier
 from ramify.cli.main import main
 from ramify.errors import InputError, ModelError
-from ramify.persistence import create_keys, sign_model, trust
+from ramify.persistence import atomic, create_keys, exclusive_writer, sign_model, signatures, trust
 
 pytest.importorskip("cryptography")
 
@@ -127,3 +129,73 @@ def test_the_commands_sign_and_trust(signed, tmp_path, capsys, monkeypatch):
     assert main(["explain", str(signed), "apple"]) == 0
     assert main(["sign", str(signed)]) == 2
     assert "--key FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("make", [lambda place, other: place.symlink_to(other), lambda place, other: os.mkfifo(place)])
+def test_a_signature_is_written_through_no_link_and_no_pipe(signed, tmp_path, make):
+    (tmp_path / "other").write_text("precious")
+    (signed / "signature.json").unlink()
+    make(signed / "signature.json", tmp_path / "other")
+    with pytest.raises(ModelError, match="not a regular file"):
+        sign_model(signed, tmp_path / "ann.key")
+    assert (tmp_path / "other").read_text() == "precious"
+
+
+def test_the_environment_is_asked_for_keys_also_in_python(signed, tmp_path, monkeypatch):
+    create_keys(tmp_path / "eve.key")
+    for variable, is_read in (("ann.key.pub", True), ("eve.key.pub", False)):
+        monkeypatch.setenv("RAMIFY_TRUST", str(tmp_path / variable))
+        monkeypatch.setattr(signatures, "_trusted", None)  # as in a new process
+        with nullcontext() if is_read else pytest.raises(ModelError, match="do not trust"):
+            ramify.load(signed)
+
+
+def test_no_command_reads_a_model_that_is_not_trusted(signed, tmp_path, monkeypatch, capsys):
+    create_keys(tmp_path / "eve.key")
+    (tmp_path / "docs.csv").write_text("text,label\nfresh apple,food\ngreen tea,drink\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.csv").write_text("text\nfresh apple\n")
+    assert main(["score", str(signed), str(tmp_path / "docs.csv"), "--out", str(tmp_path / "scores.csv")]) == 0
+    monkeypatch.setenv("RAMIFY_TRUST", str(tmp_path / "eve.key.pub"))
+    model, docs = str(signed), str(tmp_path / "docs.csv")
+    shutil.copytree(signed, tmp_path / "copy")
+    commands = [
+        ["evaluate", model, docs], ["explain", model, "apple"], ["inspect", model], ["predict", model, docs],
+        ["predict", model, str(tmp_path / "docs"), "--out", str(tmp_path / "out")], ["score", model, docs],
+        ["update", model, "--data", docs], ["compare", docs, "--model", model, "--model", str(tmp_path / "copy")], ["serve", model],
+        ["decide", str(tmp_path / "scores.csv"), "--model", model],
+    ]  # fmt: skip
+    for command in commands:
+        monkeypatch.setattr(signatures, "_trusted", None)
+        capsys.readouterr()
+        assert main(command) == 2, command
+        assert "do not trust" in capsys.readouterr().err, command
+
+
+def test_a_trusted_model_stays_as_it_was_checked(signed, tmp_path):
+    trust([tmp_path / "ann.key.pub"])
+    made = ramify.load(signed)
+    weights = signed / "weights.safetensors"
+    content = weights.read_bytes()
+    before = made.predict_proba(["apple"]).tolist()
+    with open(weights, "r+b") as file:  # in place
+        file.write(bytes(len(content)))
+    assert made.predict_proba(["apple"]).tolist() == before
+
+
+def test_two_commands_make_one_key_and_no_half_is_left(tmp_path, monkeypatch):
+    path = tmp_path / "ann.key"
+    with exclusive_writer(path), pytest.raises(InputError, match="another process"):
+        create_keys(path)
+    assert not path.exists()
+    real = atomic.atomic_writer
+
+    def failing(target, private=False):
+        if not private:
+            raise InputError("cannot write the public key: no space.")
+        return real(target, private=private)
+
+    monkeypatch.setattr(atomic, "atomic_writer", failing)
+    with pytest.raises(InputError, match="no space"):
+        create_keys(path)
+    assert not path.exists()

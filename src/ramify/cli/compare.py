@@ -43,6 +43,7 @@ def compare(
     ] = "holm",
     by: Annotated[str, Option(help=f"Measure to recommend a system by: {options.MEASURES}.")] = "micro_f1",
     report: Annotated[Path | None, Option(help="Write everything as an HTML page, with quality against time.")] = None,
+    trust: options.Trust = None,
     text: options.TextColumn = None,
     label: options.LabelColumn = None,
     label_separator: options.LabelSeparator = None,
@@ -89,7 +90,8 @@ def compare(
     from ramify.workflows.comparing import common_taxonomy
     from ramify.workflows.comparison import check_measure
 
-    options.refuse_output(report, None, data, test, taxonomy)
+    read = [data, test, taxonomy, stop_words, *options.files_among(*(rule or ()), *(rule_param or ()))]
+    options.refuse_outputs(report, models=model or (), read=read)
     check_correction(correction)
     check_measure(by)
     selection: dict[str, Any] = {"select": select, "select_by": select_by}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
 import ramify
-from ramify.cli.console import output, print_json, progress_shown
+from ramify.cli.console import literal, output, print_json, progress_shown
 from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, Trust, load_model
 from ramify.errors import InputError
+
+MOST_FEATURES = 1 << 24  # of a model whose words of a node are shown
 
 
 def inspect(
@@ -71,7 +72,7 @@ def inspect(
     if facts:
         table = Table(box=None, pad_edge=False, show_header=False)
         for key, value in facts.items():
-            table.add_row(escape(key.replace("_", " ")), escape(_shown(value)))
+            table.add_row(literal(key.replace("_", " ")), literal(_shown(value)))
         output.print(table)
     output.print(draw(taxonomy, counts, levels))
 
@@ -112,6 +113,9 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
     if kind != "model":
         raise InputError(f"--node is for models, but {path} is not one; give a model directory.")
     classifier = load_model(path)
+    if (width := classifier.vectorizer_.n_features_out) > MOST_FEATURES:
+        most = f"the words of a node can be shown for at most {MOST_FEATURES:,}"
+        raise InputError(f"the model has {width:,} features, and {most}; ask 'ramify explain' for those of a text.")
     words = classifier.learner_.top_terms(node, 20, classifier.vectorizer_.get_feature_names_out())
     weights = classifier.learner_.mixture_weights(node)
     if as_json:
@@ -122,9 +126,9 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
         return
     for what, pairs, title in (("estimate", weights, f"{node}: mixture weights"), ("word", words, node)):
         if pairs or what == "word":
-            table = Table(what, "weight", title=escape(title), title_justify="left", min_width=len(title) + 4)
+            table = Table(what, "weight", title=literal(title), title_justify="left", min_width=len(title) + 4)
             for name, weight in pairs:
-                table.add_row(escape(str(name)), f"{weight:.3f}")
+                table.add_row(literal(str(name)), f"{weight:.3f}")
             output.print(table)
 
 

@@ -36,7 +36,7 @@ def score(
     from ramify.parallel import stage
     from ramify.workflows.score_tables import score_file, score_writer
 
-    options.refuse_output(out, model, data)
+    options.refuse_outputs(out, models=[model], read=[data])
     if out is not None and out.suffix.lower() not in ("", ".csv", ".txt"):
         raise InputError(f"cannot write a file that ends in {out.suffix!r}; scores are written as .csv.")
     classifier, bad, total = options.load_model(model, threads=threads), list[str](), 0
@@ -73,6 +73,7 @@ def decide(
     escape_formulas: options.EscapeFormulas = False,
     strict: options.Strict = False,
     encoding: options.Encoding = "utf-8",
+    trust: options.Trust = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Apply a decision rule to saved scores; nothing is trained.
@@ -90,7 +91,8 @@ def decide(
     from ramify.workflows.score_tables import decide_rows, new_decider, open_scores
 
     kind = options.table_format(out, as_json, escape_formulas)
-    options.refuse_output(out, model, scores, learn, taxonomy)
+    files = options.files_among(rule, *(rule_param or ()))
+    options.refuse_outputs(out, models=[model], read=[scores, learn, taxonomy, *files])
     wanted = options.parse_rule(rule, rule_param)
     if (model is None) == (taxonomy is None):
         raise InputError("give --model for scores of a model, or --taxonomy for scores from elsewhere, and not both.")

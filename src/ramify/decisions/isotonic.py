@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.arguments import as_numbers
 from ramify.decisions import base
 from ramify.decisions.base import ByName, FittableRule, Floats, Numbers, RefiningRule, Scores, setting
 from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers, why_missing
@@ -44,7 +45,7 @@ from ramify.taxonomy import (
     values_by_node,
 )
 
-MAX_NODES = 40_000  # exact smoothing of so many takes 6 GB per thread
+MAX_NODES = 10_000  # exact smoothing of so many takes 400 MB per thread
 MAX_LEVELS = 1 << 20
 OF_OTHERS = {"penalties": 0.0, "weights": 1.0}  # nodes that are not named, where numbers are given by node name
 
@@ -125,10 +126,7 @@ def same_rows(marks: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDA
 def _read_per_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> Floats:
     if isinstance(values, Mapping):
         values = values_by_node(values, taxonomy, what, OF_OTHERS[what])
-    try:
-        given = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"the {what} are not numbers; give numbers of 0 or more, one per node.") from None
+    given = np.ascontiguousarray(as_numbers(values, what, "give numbers of 0 or more, one per node"), dtype=np.float64)
     if given.shape != (len(taxonomy),):
         raise InputError(f"the {what} have shape {given.shape}; give {len(taxonomy)} numbers, one per node.")
     wrong = given[~((given >= 0) & (given <= most))]

@@ -27,7 +27,7 @@ from ramify.errors import InputError, ModelError, suggest
 from ramify.features.base import check_fitted
 from ramify.learners.base import Contributions, Evidence, Learner, Result, Scores, find_node, top_features
 from ramify.learners.linear.incremental import check_figures
-from ramify.learners.linear.learner import Gap
+from ramify.learners.linear.learner import Gap, read_gap
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
@@ -295,9 +295,9 @@ class NodeClassifiers(Learner):
             weights = Weights.from_arrays(arrays, made.n_features_in_)
             if len(weights.class_units) != n_units:
                 raise ModelError("the node classifiers do not fit their weights; train the model again.")
-            primal, dual, rounds = values["gap"]
+            gap = read_gap(*values["gap"])
             figures = check_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
-            made._set_base(LinearBase(weights, (float(primal), float(dual), int(rounds)), figures))
+            made._set_base(LinearBase(weights, gap, figures))
         kind = made.calibration
         made.calibration_ = None if kind is None else Calibration.from_arrays(kind, arrays, n_units)
         return made

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from ramify.errors import ModelError
 from ramify.persistence import atomic
 
 MAX_HEADER = 1 << 24
+MAX_DIMENSIONS = 32
 CHUNK = 1 << 24  # bytes to copy at a time
 DTYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64,
@@ -68,19 +69,33 @@ def open_arrays(path: Path, file: IO[bytes], sha256: str | None = None, private:
     try:
         found = os.fstat(file.fileno())
         if private:
+            if found.st_size > (free := free_memory()):  # a file may say that it has bytes which are nowhere on the disk
+                raise MemoryError(f"{found.st_size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free")
             data = np.fromfile(file, dtype=np.uint8, count=found.st_size)
             data.flags.writeable = False
         else:
             data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
         is_same = sha256 is None or _digest(file, data, private) == sha256
         arrays = _parse(data) if is_same else {}
+    except MemoryError as error:
+        raise ModelError(f"{path} does not fit into memory ({str(error)[:80]}); load it where there is more.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{path} is not a valid array file ({str(error)[:80]}); train the model again.") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be mapped: {error.strerror}. {remedy(error, 'Free some memory.')}") from None
     if not is_same:
         raise ModelError(f"{path} was changed after it was saved. Train the model again, or restore it from a copy.")
-    return OpenedArrays(path, arrays, data, None if private else (found.st_dev, found.st_ino), sha256)
+    stamp = FileStamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return OpenedArrays(path, arrays, data, None if private else stamp, sha256)
+
+
+def free_memory() -> float:
+    """Bytes of memory that are free on this computer; infinite where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return float(next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return float("inf")
 
 
 def _digest(file: IO[bytes], data: NDArray[np.uint8], private: bool) -> str:
@@ -104,8 +119,8 @@ def _parse(data: NDArray[np.uint8]) -> Arrays:
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
         begin, end = entry["data_offsets"]
-        if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
-            raise ValueError("a size is negative")
+        if len(shape) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n <= size for n in (*shape, begin, end)):
+            raise ValueError("a size is not possible")
         if begin != position or end - begin != prod(shape) * dtype.itemsize or 8 + length + end > size:
             raise ValueError("its arrays overlap, leave gaps or exceed the file")
         arrays[name] = data[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
@@ -156,6 +171,15 @@ def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
     return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
 
 
+class FileStamp(NamedTuple):
+    """What tells whether a file is another one, or was changed, since it was opened."""
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyArrays:
     """Arrays that are computed when they are written, and not kept. sha256: the hash that the file must have, if known."""
@@ -172,14 +196,14 @@ class LazyArrays:
 class OpenedArrays:
     """An array file that was mapped or read; a mapping outlives a change of the file's name.
 
-    arrays: views of `data`, which is all its bytes. inode: device and inode of a mapped file, None if it was read. sha256: its
-    hash when it was opened, None if not computed.
+    arrays: views of `data`, which is all its bytes. stamp: which file was mapped, None if it was read. sha256: its hash when it
+    was opened, None if not computed.
     """
 
     path: Path
     arrays: Arrays
     data: NDArray[np.uint8]
-    inode: tuple[int, int] | None
+    stamp: FileStamp | None
     sha256: str | None = None
 
     def __reduce__(self) -> Any:
@@ -188,7 +212,7 @@ class OpenedArrays:
 
     def write_to(self, target: Path) -> None:
         """Make a hard link to the file, if its path still is the file that was mapped; or copy its bytes."""
-        if self.inode is not None and self._link(target):
+        if self.stamp is not None and self._link(target):
             return
         with open(target, "xb") as file:
             for start in range(0, len(self.data), CHUNK):
@@ -201,7 +225,7 @@ class OpenedArrays:
         try:
             os.link(self.path, target)
             found = os.lstat(target)
-            if (found.st_dev, found.st_ino) == self.inode:
+            if self.stamp is not None and (found.st_dev, found.st_ino) == self.stamp[:2]:
                 if (wanted := _mode_of_directory(target)) & ~found.st_mode:
                     target.chmod((found.st_mode & 0o777) | wanted)
                 return True

@@ -24,6 +24,7 @@ from time import monotonic, sleep
 from typing import IO
 
 from ramify.errors import InputError
+from ramify.persistence.paths import is_special, resolved
 
 try:
     import fcntl
@@ -56,7 +57,7 @@ def atomic_writer(path: str | Path, private: bool = False) -> Iterator[IO[str]]:
             with open(path, "w", encoding="utf-8", newline="") as file:
                 yield file
             return
-        target = path.resolve()
+        target = resolved(path)
         clear_leftovers(target)
         with temporary_beside(target, partial(Path.touch, mode=0o600 if private else 0o666)) as beside:
             with open(beside, "w", encoding="utf-8", errors="replace", newline="") as file:
@@ -81,12 +82,13 @@ def refuse_unwritable(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a directory; give the name of a file.")
-    if path.exists() and not path.is_file():  # a pipe or a device
+    if is_special(path):
         return
-    if not path.resolve().parent.is_dir():
+    target = resolved(path)
+    if not target.parent.is_dir():
         raise InputError(f"cannot write {path}: its directory does not exist.")
     try:
-        try_beside(path.resolve())
+        try_beside(target)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; choose another place for it.") from None
 
@@ -184,8 +186,7 @@ def exclusive_writer(path: Path, lock_file: Path | None = None, seconds: float =
     until = monotonic() + seconds
     try:
         while True:
-            lock_file.touch()
-            held = lock(lock_file)
+            held = _lock_file(lock_file)
             if held is not None or monotonic() >= until:
                 break
             sleep(WAIT)
@@ -198,6 +199,16 @@ def exclusive_writer(path: Path, lock_file: Path | None = None, seconds: float =
     finally:
         remove(lock_file)
         held.release()
+
+
+def _lock_file(path: Path) -> Lock | None:
+    """Create a lock file if there is none, and lock it; links are not followed, and nothing else is taken for one."""
+    with suppress(FileExistsError):
+        path.touch(exist_ok=False)
+    with suppress(FileNotFoundError):  # another process has just released it
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise InputError(f"{path} is in the way: it should be a lock file, but is no regular file; remove it.")
+    return lock(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any
 
 from numpy.typing import NDArray
 
+from ramify.arguments import as_path
 from ramify.errors import ModelError
-from ramify.persistence import atomic, signatures
+from ramify.persistence import atomic, paths, signatures
 from ramify.persistence.arrays import ArrayFile, OpenedArrays, open_arrays, remedy, write_arrays
 
 FORMAT = "ramify-model"
@@ -42,9 +44,10 @@ SHARD_NAME = re.compile(r"weights-[0-9]{5}\.safetensors")
 DOCUMENT_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}\.json")
 CHECKSUM = b',\n "sha256": "%b"\n}'  # the end of a manifest
 END = len(CHECKSUM % bytes(64))
-MAX_MANIFEST = 1 << 24
-MAX_DOCUMENT = 1 << 30
-MAX_DOCUMENTS = 8
+MAX_MANIFEST = 1 << 22
+MAX_DOCUMENT = 1 << 29
+MAX_DOCUMENTS = 4
+MAX_NESTED = 2_000_000  # lists and objects of a document; a taxonomy has two per node
 MAX_SHARDS = 10_000
 TRIES = 50
 DirectoryStamp = tuple[tuple[str, int, int, int, int], ...] | None
@@ -73,7 +76,7 @@ def shard_name(number: int) -> str:
 
 def write_model(path: str | Path, model: StoredModel) -> None:
     """Write a model directory, atomically replacing an older model."""
-    path = Path(path)
+    path = as_path(path, "path")
     refuse_foreign_target(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,18 +110,15 @@ def is_model(path: str | Path) -> bool:
 def model_metadata(path: str | Path) -> dict[str, Any]:
     """The metadata of a model, unchecked, for display only; empty if there is none."""
     try:
-        metadata = json.loads((Path(path) / MANIFEST).read_bytes())["metadata"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        metadata = json.loads(_manifest_bytes(Path(path)))["metadata"]
+    except (ModelError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
 
 
 def model_fingerprint(path: str | Path) -> str:
     """The hash of the manifest, which contains the hashes of all files."""
-    try:
-        return str(_fingerprint(Path(path) / MANIFEST)["sha256"])
-    except OSError as error:
-        raise ModelError(f"cannot read the model at {path}: {error.strerror}.") from None
+    return hashlib.sha256(_manifest_bytes(Path(path))).hexdigest()
 
 
 def directory_stamp(path: str | Path) -> DirectoryStamp:
@@ -136,22 +136,43 @@ def refuse_foreign_target(path: str | Path) -> None:
     path = Path(path)
     try:
         above = next(parent for parent in path.absolute().parents if parent.exists())
-        if not above.is_dir() or path.resolve() == Path.cwd():
+        place = paths.resolved(path)
+        if not above.is_dir() or _is_working_directory(place):
             raise ModelError(f"{path} cannot be a model directory; choose another path for the model.")
+        if (model := next(filter(is_model, place.parents), None)) is not None:
+            raise ModelError(f"{path} lies in the model {model}, which could not be replaced any more; choose another path.")
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise ModelError(f"{path} is not a directory; choose another path for the model.")
-        named: set[str] = set()
-        if is_model(path):
-            named = {MANIFEST, signatures.SIGNATURE}
-            with suppress(ValueError, KeyError, TypeError, RecursionError):  # a damaged manifest names no files
-                manifest = json.loads((path / MANIFEST).read_bytes())
-                named |= set(manifest["files"]) if manifest["format"] == FORMAT else set()
-        foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in named) if path.is_dir() else []
+        foreign = _foreign_names(path) if path.is_dir() else []
     except OSError as error:
         raise ModelError(f"cannot save a model at {path}: {error.strerror}; choose another path.") from None
     if foreign:
         found = f"{path} holds {foreign[0]!r}, which does not belong to a model"
         raise ModelError(f"{found}; move it away, or choose another path.")
+
+
+def _foreign_names(path: Path) -> list[str]:
+    """What is in a directory and belongs to no model, in order; of one directory, also while others replace it."""
+    for _ in range(TRIES):
+        with _opened_directory(path) as handle:
+            names, own = os.listdir(handle), set[str]()
+            if MANIFEST in names:
+                own = {MANIFEST, signatures.SIGNATURE}
+                with suppress(ModelError, ValueError, KeyError, TypeError, RecursionError):  # a damaged one names no files
+                    manifest = json.loads(_read_bytes(path, handle, MANIFEST, MAX_MANIFEST))
+                    own |= set(manifest["files"]) if manifest["format"] == FORMAT else set()
+            foreign = sorted(set(names) - own)
+            with suppress(FileNotFoundError):
+                if not foreign or os.path.samestat(os.stat(path), os.fstat(handle)):
+                    return foreign
+    return foreign
+
+
+def _is_working_directory(place: Path) -> bool:
+    try:
+        return place == Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return False
 
 
 def sealed(manifest: dict[str, Any]) -> bytes:
@@ -187,9 +208,10 @@ def _fingerprint(path: Path) -> dict[str, Any]:
 def read_model(path: str | Path, private: bool = False) -> StoredModel:
     """Read a model directory after checking every file against the manifest.
 
-    private: read all arrays into memory, where nothing changes them; otherwise they are mapped.
+    private: read all arrays into memory, where nothing changes them; otherwise they are mapped, unless only signed models are
+    read: what was checked must stay as it is.
     """
-    path = Path(path)
+    path, private = as_path(path, "path"), private or signatures.is_needed()
     for _ in range(TRIES):
         with _opened_directory(path) as handle:
             try:
@@ -223,9 +245,13 @@ def _read(path: Path, directory: int, private: bool) -> StoredModel:
 def sign_model(path: str | Path, private_key: str | Path) -> None:
     """Sign a model directory that is whole, with the key in a file."""
     read_model(path)
-    with _opened_directory(Path(path)) as handle:
-        manifest = _read_bytes(Path(path), handle, MANIFEST, MAX_MANIFEST)
-    signatures.sign(manifest, Path(path), private_key)
+    signatures.sign(_manifest_bytes(Path(path)), Path(path), private_key)
+
+
+def _manifest_bytes(path: Path) -> bytes:
+    """The manifest as it is, from a regular file of a possible size."""
+    with _opened_directory(path) as handle:
+        return _read_bytes(path, handle, MANIFEST, MAX_MANIFEST)
 
 
 def open_array_file(path: str | Path) -> OpenedArrays:
@@ -307,11 +333,15 @@ def _read_bytes(path: Path, directory: int, name: str, limit: int, entry: dict[s
 
 
 def _parse_json(path: Path, content: bytes) -> Any:
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is not JSON")
+    def finite(word: str) -> float:
+        if not isfinite(number := float(word)):
+            raise ValueError(f"{word} is not JSON")
+        return number
 
+    if content.count(b"{") + content.count(b"[") > MAX_NESTED:  # a few bytes each, but 50 times as much in memory
+        raise ModelError(f"{path} has more than {MAX_NESTED:,} lists and objects; do not trust this model.")
     try:
-        return json.loads(content, parse_constant=refuse)
+        return json.loads(content, parse_constant=finite, parse_float=finite)
     except (ValueError, RecursionError):
         raise ModelError(f"{path} is not valid JSON. {RETRAIN}") from None
 

@@ -1,28 +1,32 @@
 """Signatures of models: who made one, for those who get it from another machine. The only file that imports cryptography.
 
 ``signature.json`` beside the manifest holds an Ed25519 signature of the manifest, which has the hashes of all other files. A
-key is one line of text: what it is, and 32 bytes in base64. Once keys are trusted, this process reads models that one of them
-has signed, and no others.
+key is one line of text: what it is, and 32 bytes in base64. Once keys are trusted, by a call or by the environment, this
+process reads models that one of them has signed, and no others; and it reads them into memory, where nobody changes them
+afterwards.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ramify.errors import InputError, ModelError
-from ramify.persistence.atomic import atomic_writer, refuse_unwritable, write_text_atomically
+from ramify.persistence import atomic
 
 SIGNATURE = "signature.json"
 FORMAT = "ramify-signature"
 PRIVATE, PUBLIC = "ramify-private-key", "ramify-public-key"
 CONTEXT = b"ramify-model\n"  # before what is signed, so that no other text can pass for a manifest
 MAX_BYTES = 4096
+VARIABLE = "RAMIFY_TRUST"  # files of public keys, separated as in PATH
 
-_trusted: tuple[bytes, ...] = ()
+_trusted: tuple[bytes, ...] | None = None  # None until the environment has been asked
 
 
 def trust(keys: Iterable[str | Path]) -> None:
@@ -36,14 +40,19 @@ def create_keys(private: str | Path) -> Path:
     private = Path(private)
     public = private.with_name(f"{private.name}.pub")
     made = _library().Ed25519PrivateKey.generate()
-    for path in (private, public):
-        refuse_unwritable(path)
-        if path.exists():
-            raise InputError(f"{path} exists already; give another name for the new key.")
     keys = {PRIVATE: made.private_bytes_raw(), PUBLIC: made.public_key().public_bytes_raw()}
-    for path, (kind, key) in zip((private, public), keys.items(), strict=True):
-        with atomic_writer(path, private=kind == PRIVATE) as file:
-            file.write(f"{kind} {base64.b64encode(key).decode()}\n")
+    atomic.refuse_unwritable(private)
+    with atomic.exclusive_writer(private):
+        for path in (private, public):
+            if path.exists() or path.is_symlink():
+                raise InputError(f"{path} exists already; give another name for the new key.")
+        try:
+            for path, (kind, key) in zip((private, public), keys.items(), strict=True):
+                with atomic.atomic_writer(path, private=kind == PRIVATE) as file:
+                    file.write(f"{kind} {base64.b64encode(key).decode()}\n")
+        except InputError:
+            atomic.remove(private)  # a key without its other half is of no use
+            raise
     return public
 
 
@@ -52,12 +61,32 @@ def sign(manifest: bytes, directory: Path, private: str | Path) -> None:
     key = _library().Ed25519PrivateKey.from_private_bytes(_read_key(Path(private), PRIVATE))
     found = {"key": key.public_key().public_bytes_raw(), "signature": key.sign(CONTEXT + manifest)}
     values = {"format": FORMAT, "version": 1} | {name: base64.b64encode(value).decode() for name, value in found.items()}
-    write_text_atomically(directory / SIGNATURE, json.dumps(values, indent=1) + "\n")
+    place = directory / SIGNATURE
+    try:
+        if not stat.S_ISREG(os.lstat(place).st_mode):
+            raise ModelError(f"{place} is not a regular file; do not trust this model.")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ModelError(f"{place} cannot be written: {error.strerror}.") from None
+    try:
+        with atomic.temporary_beside(place, Path.touch) as beside:
+            beside.write_text(json.dumps(values, indent=1) + "\n")
+            atomic.replace_file(beside, place)  # the name itself, whatever it has become: a link is not followed
+    except OSError as error:
+        raise ModelError(f"{place} cannot be written: {error.strerror}; the model is not signed.") from None
 
 
 def is_needed() -> bool:
     """Whether only signed models may be read."""
-    return bool(_trusted)
+    return bool(_keys())
+
+
+def _keys() -> tuple[bytes, ...]:
+    """The keys that are trusted: those of the last call of `trust`, or else those that the environment names."""
+    if _trusted is None:
+        trust(filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))
+    return _trusted or ()
 
 
 def check(manifest: bytes, signature: bytes, path: Path) -> None:
@@ -67,7 +96,7 @@ def check(manifest: bytes, signature: bytes, path: Path) -> None:
         key, signed = (base64.b64decode(values[name], validate=True) for name in ("key", "signature"))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{path / SIGNATURE} is not a signature of Ramify; get the model again from who signed it.") from None
-    if key not in _trusted:
+    if key not in _keys():
         raise ModelError(f"{path} was signed with a key that you do not trust; add that key if you trust who made the model.")
     library = _library()
     try:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ramify.errors import InputError, ModelError
 from ramify.features.base import check_fitted
+from ramify.formatting import cut
 from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, is_fitted, top_features
 from ramify.learners.boosting.committee import Committee, CommitteeTree, Floats, Ints, committee_arrays, read_committees
 from ramify.learners.boosting.problems import Documents
@@ -27,6 +28,8 @@ from ramify.metrics.flat import f1, per_node
 from ramify.parallel import choose_executor
 from ramify.persistence import is_increasing
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+MOST_ROUNDS = 100_000
 
 
 @dataclass(eq=False, repr=False)
@@ -157,8 +160,8 @@ class BoostedLearner(PartialFitLearner):
 
     def _settings(self) -> Settings:
         for name, value in (("n_rounds", self.n_rounds), ("patience", self.patience)):
-            if not is_count(value):
-                raise InputError(f"{name} is {value!r}; give a whole number of 1 or more.")
+            if not is_count(value) or value > MOST_ROUNDS:
+                raise InputError(f"{name} is {cut(repr(value), 80)}; give a whole number from 1 to {MOST_ROUNDS:,}.")
         if self.variant not in VARIANTS:
             raise InputError(f"variant is {self.variant!r}; give 'R', 'RA' (abstaining) or 'D' (discrete).")
         if not isinstance(self.early_stopping, (bool, np.bool_)):

@@ -10,6 +10,7 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,6 +68,13 @@ class Gap(float):
 
     def __getnewargs__(self) -> tuple[float, float, int]:  # type: ignore[override]
         return self.primal, self.dual, self.rounds
+
+
+def read_gap(primal: Any, dual: Any, rounds: Any) -> tuple[float, float, int]:
+    """Both sides of the objective and the rounds from a model file, checked."""
+    if not all(isinstance(side, (int, float)) and isfinite(side) for side in (primal, dual)) or not isinstance(rounds, int):
+        raise ModelError("the duality gap is not one that training gives; train the model again.")
+    return float(primal), float(dual), rounds
 
 
 class LinearLearner(LinearModel):
@@ -152,7 +160,7 @@ class LinearLearner(LinearModel):
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.is_multi_label_, self.C_ = bool(values["is_multi_label"]), float(values["chosen_C"])
-        self.gap_ = Gap(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
+        self.gap_ = Gap(*read_gap(*(values["gap"][name] for name in ("primal", "dual", "rounds"))))
         self.n_iter_, self.n_candidates_ = max(1, self.gap_.rounds), int(values["n_candidates"])
         self.slack_ = float(values.get("slack", 0.0))
         if "dual_offsets" in arrays:

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ramify import native
-from ramify.errors import ModelError
+from ramify.errors import InputError, ModelError
 from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.parallel import Arrays
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 from ramify.persistence import are_finite, are_indices, are_offsets
 
 Floats = NDArray[np.float32]
+LARGEST_NORM = 1e32  # squared length of a document
 LOSSES = ("hinge", "squared_hinge", "logistic")  # L(z): max(0, 1 − z), max(0, 1 − z)², ln(1 + e^−z)
 FEW, VERY_FEW, DENSE = 256, 64, 0.25  # features, and the fraction of them that a document has
 BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
@@ -163,7 +164,11 @@ def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
         features, values = np.insert(features, offsets[:-1], 0), np.insert(values, offsets[:-1], 1)
         offsets = offsets + np.arange(n_docs + 1)
     sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64) ** 2)])
-    norms = np.asarray(sums[offsets[1:]] - sums[offsets[:-1]], dtype=np.float32)
+    norms = sums[offsets[1:]] - sums[offsets[:-1]]
+    if not norms.max(initial=0.0) <= LARGEST_NORM:
+        found = f"a document has a length above {LARGEST_NORM**0.5:g}, too much for a linear learner"
+        raise InputError(f"{found}; scale the features.")
+    norms = norms.astype(np.float32)
     return Rows(offsets, features, values, norms, place, bias)
 
 

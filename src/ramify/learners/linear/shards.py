@@ -57,9 +57,9 @@ class Shard:
 
     def __reduce__(self) -> Any:
         """A shard with a mapped file is sent as its path, and opened by the receiver."""
-        if self.file is None or self.file.inode is None:
+        if self.file is None or self.file.stamp is None:
             return Shard, (self.weights, self.index, self.start, self.is_fast)
-        return _reopen, (str(self.file.path.absolute()), _stamp(self.file.path), self.start)
+        return _reopen, (str(self.file.path.absolute()), self.file.stamp[2:], self.start)
 
     @classmethod
     def by_weights(cls, weights: Weights, index: Signatures, file: OpenedArrays | None = None) -> Self:
@@ -80,25 +80,27 @@ class Shard:
         return self.weights.arrays() | self.index.to_arrays("signature" if self.is_fast else "index")
 
 
-def _stamp(path: str | Path) -> tuple[int, int]:
-    """Size and modification time, which change if another file takes its place."""
+def _reopen(path: str, stamp: tuple[int, int], start: NDArray[np.float32]) -> Shard:
     try:
         found = os.stat(path)
     except OSError as error:
         why = f"the shard {path} is gone ({error.strerror}); all computers must find it under the same path."
         raise ModelError(why) from None
-    return found.st_size, found.st_mtime_ns
-
-
-def _reopen(path: str, stamp: tuple[int, int], start: NDArray[np.float32]) -> Shard:
-    if _stamp(path) != stamp:
-        raise ModelError(f"the shard {path} was replaced meanwhile; load the model again.")
+    if (found.st_size, found.st_mtime_ns) != stamp:
+        raise _replaced(path)
     return replace(_opened(path, stamp), start=start)
+
+
+def _replaced(path: str) -> ModelError:
+    return ModelError(f"the shard {path} was replaced meanwhile; load the model again.")
 
 
 @lru_cache(maxsize=MAX_SHARDS)
 def _opened(path: str, stamp: tuple[int, int]) -> Shard:
-    return open_shard(path)
+    shard = open_shard(path)
+    if shard.file is None or shard.file.stamp is None or shard.file.stamp[2:] != stamp:  # it was replaced a moment ago
+        raise _replaced(path)
+    return shard
 
 
 @dataclass(frozen=True, slots=True)

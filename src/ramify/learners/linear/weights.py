@@ -21,7 +21,7 @@ from ramify.persistence import are_indices, are_offsets
 
 MAX_HOLLOW = 1 << 24  # weights, features × classes
 MOST_HOLLOW = 8  # features per stored weight
-MOST_STEPS, USUAL_DEPTH = 1 << 26, 64  # units on the paths to all classes, and on one of them
+MOST_STEPS, USUAL_DEPTH = 1 << 24, 64  # units on the paths to all classes, and on one of them
 LARGEST = 1e20  # weight of a model file
 MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
 SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
@@ -172,6 +172,8 @@ class Weights:
             raise ModelError("the weights of the linear model have shapes that do not fit together; train the model again.")
         _check_range("a feature", features, 0, n_features)
         _check_range("a class", class_units, 0, n_units)
+        if len(np.unique(class_units)) < len(class_units):
+            raise ModelError("two classes of the linear model have the same weights; train the model again.")
         _check_range("a unit's parent", parent - np.arange(n_units), -n_units - 1, 0)
         _check_range("a unit's parent", parent, -1, n_units)
         if not (are_moderate(values) and are_moderate(bias)):
@@ -214,7 +216,7 @@ def _refuse_long_paths(parent: NDArray[np.int32], class_units: NDArray[np.int64]
     n_levels, n_added = 0, 0
     while len(level):
         n_levels, n_added = n_levels + 1, n_added + (0 if added is None else int(added[level].sum()))
-        if n_levels > USUAL_DEPTH and n_levels * len(class_units) + n_added > MOST_STEPS:
+        if n_levels * len(class_units) + n_added > max(MOST_STEPS, USUAL_DEPTH * len(class_units)):
             raise ModelError("the classes of the linear model have too many units above them; train the model again.")
         level = parent[level]
         level = level[level >= 0]
