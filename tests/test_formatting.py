@@ -7,15 +7,36 @@ import io
 
 import pytest
 
-from ramify.formatting import csv_line, cut, visible
+from ramify.formatting import csv_line, cut, visible, visible_name
+
+MARKS = [
+    "\x1b",
+    "\r",
+    "\x07",
+    "\x9b",
+    "\x85",
+    "\x7f",
+    "\u061c",
+    "\u200e",
+    "\u200f",
+    "\u2028",
+    "\u2029",
+    "\u202e",
+    "\u2066",
+    "\u2069",
+]
 
 
-@pytest.mark.parametrize("mark", ["\x1b", "\r", "\x07", "\x9b", "\x85", "\x7f", "\u202e", "\u2066", "\u2069", "\udcff", "\0"])
+@pytest.mark.parametrize("mark", [*MARKS, "\udcff", "\0"])
 def test_what_could_steer_a_terminal_is_written_out(mark):
-    shown = visible(f"a{mark}b")
-    assert mark not in shown
-    assert shown.isprintable()
-    assert f"{ord(mark):02x}" in shown
+    for shown in (visible(f"a{mark}b"), visible_name(f"a{mark}b")):
+        assert mark not in shown
+        assert shown.isprintable()
+        assert f"{ord(mark):02x}" in shown
+
+
+def test_a_name_stays_on_one_line_in_one_place():
+    assert visible_name("a\nb\tc\rd\\n") == "a\\nb\\tc\\x0dd\\n"
 
 
 def test_ordinary_text_stays_as_it_is():

@@ -11,8 +11,11 @@ from typing import Any
 
 NOTHING = "–"  # where nothing was measured
 LONGEST = 2_000  # characters of a message
-# control characters except tabs and line ends, marks that turn the direction of writing, and halves of characters
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# control characters except tabs and line ends, other ends of lines, marks that turn the direction of writing, and halves of
+# characters; in brackets, a regular expression
+UNPRINTABLE_CHARACTERS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+UNPRINTABLE = re.compile(f"[{UNPRINTABLE_CHARACTERS}]")
+ON_ONE_LINE = str.maketrans({"\n": "\\n", "\t": "\\t"})
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how cells begin that a spreadsheet calculates
 
 
@@ -101,6 +104,15 @@ def visible(text: str) -> str:
     no\x1b[31m picture\u202e größer
     """
     return UNPRINTABLE.sub(_written_out, text)
+
+
+def visible_name(text: str) -> str:
+    r"""A name that cannot steer a terminal or begin a line of its own: tabs and line ends are written out, too.
+
+    >>> print(visible_name("no picture\nModel saved in out."))
+    no picture\nModel saved in out.
+    """
+    return visible(text).translate(ON_ONE_LINE)
 
 
 def _written_out(found: re.Match[str]) -> str:

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import ramify
 from ramify.cli.main import main
+from ramify.errors import InputError
 from ramify.persistence import FORMAT_VERSION, StoredModel, read_model, write_model
 
 GOOD = "".join(f"parcel number {i} is late,Orders > Late\nno picture on tv {i},TV > Picture\n" for i in range(10))
@@ -354,3 +356,54 @@ def test_a_vector_that_cannot_be_classified_keeps_its_place(capsys, good):
     capsys.readouterr()
     assert main(["predict", str(good / "vm"), str(good / "new.svm")]) == 0
     assert "too large" in capsys.readouterr().out.splitlines()[2]
+
+
+NOT_UTF8 = os.fsdecode(b"\xff\xfe")
+UNREADABLE = {
+    "path separator": ["train", "good.csv", "--model", "new", "--path-separator", NOT_UTF8],
+    "label separator": ["train", "good.csv", "--model", "new", "--label-separator", NOT_UTF8],
+    "text column": ["train", "good.csv", "--model", "new", "--text", NOT_UTF8],
+    "label column": ["train", "good.csv", "--model", "new", "--label", NOT_UTF8],
+    "parameter": ["train", "good.csv", "--model", "new", "--param", f"mode={NOT_UTF8}"],
+    "second parameter": ["train", "good.csv", "--model", "new", "--param", "a=1", "--param", NOT_UTF8],
+    "text": ["explain", "model", f"picture {NOT_UTF8}"],
+    "owner of a key": ["keys", "add", "keys.json", NOT_UTF8],
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_arguments_that_are_not_utf8_are_refused_before_anything_is_done(capsys, good, monkeypatch, name):
+    monkeypatch.chdir(good)
+    said = refused(capsys, good, *UNREADABLE[name])
+    assert "\\udcff\\udcfe" in said
+    assert "is not UTF-8; give it in UTF-8." in said
+
+
+def test_names_of_files_need_not_be_utf8(capsys, good, monkeypatch):
+    monkeypatch.chdir(good)
+    os.rename("good.csv", b"\xff.csv")
+    assert main(["predict", "model", "\udcff.csv", "--out", "\udcfe.csv"]) == 0
+    assert b"\xfe.csv" in os.listdir(b".")
+
+
+def test_a_taxonomy_that_no_file_can_be_called_is_refused():
+    with pytest.raises(InputError):
+        ramify.TextClassifier("nb", taxonomy="\ud800").fit(["a b", "c d"], ["x", "y"])
+
+
+DEEP = {"too deep for Python": "[" * 3000, "deep": "[" * 900 + "]" * 900, "objects": '{"a":' * 100 + "1" + "}" * 100}
+WHERE = {
+    "--param": ["train", "good.csv", "--model", "new", "--system", "nb", "--param", "alpha={}"],
+    "--system": ["train", "good.csv", "--model", "new", "--system", "nb:alpha={}"],
+    "--system of an audit": ["audit", "good.csv", "--system", "nb:alpha={}"],
+    "--rule": ["predict", "model", "good.csv", "--rule", "isotonic:penalty={}"],
+    "--rule-param": ["predict", "model", "good.csv", "--rule", "isotonic", "--rule-param", "penalty={}"],
+}
+
+
+@pytest.mark.parametrize("deep", DEEP)
+@pytest.mark.parametrize("where", WHERE)
+def test_lists_and_objects_that_are_too_deep_are_refused_in_one_sentence(capsys, good, monkeypatch, where, deep):
+    monkeypatch.chdir(good)
+    said = refused(capsys, good, *(word.replace("{}", DEEP[deep]) for word in WHERE[where]))
+    assert "too many brackets in one another; give at most 20." in said

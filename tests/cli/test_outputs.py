@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -128,6 +130,128 @@ def test_files_that_a_command_reads_are_not_overwritten(tmp_path, capsys):
     decide = ["decide", str(tmp_path / "r.tsv"), "--taxonomy", str(tmp_path / "old.tsv"), "--rule", "isotonic"]
     assert main([*decide, "--out", str(tmp_path / "old.tsv")]) == 2
     assert "is read by this command" in capsys.readouterr().err
+
+
+# ---- outputs that would take the place of something else ------------------------------------------------------------------
+
+
+@pytest.fixture
+def place(folder, tmp_path, monkeypatch):
+    """A directory to work in, with everything that commands read."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder / "model", "model")
+    for name in ("table.csv", "test.csv", "more.csv"):
+        shutil.copy(folder / "table.csv", name)
+    Path("stop.txt").write_text("the\n")
+    Path("costs.json").write_text('{"=Orders": 2}')
+    Path("taxonomy.txt").write_text("=Orders > Late\n=Orders > Wrong\n-TV > Picture\n-TV > Sound\n")
+    Path("loop").symlink_to("loop")
+    Path("loop.tsv").symlink_to("loop.tsv")
+    Path("loop.csv").symlink_to("loop.csv")
+    Path("linked").symlink_to("model")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1.csv").write_bytes(Path("table.csv").read_bytes())
+    return tmp_path
+
+
+def contents(place):
+    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+COST_RULE = ["--rule", "minimize-h-loss", "--rule-param", "costs=costs.json"]
+TRAIN = ["train", "table.csv", "--system", "nb", "--model", "new"]
+OVERWRITING = {
+    "train: stop words": ([*TRAIN, "--stop-words", "stop.txt", "--report", "stop.txt"], "stop.txt is read by"),
+    "train: test": ([*TRAIN, "--test", "test.csv", "--report", "test.csv"], "test.csv is read by"),
+    "train: added": ([*TRAIN, "--add", "more.csv", "--report", "more.csv"], "more.csv is read by"),
+    "train: taxonomy": ([*TRAIN, "--taxonomy", "taxonomy.txt", "--report", "taxonomy.txt"], "taxonomy.txt is read by"),
+    "train: costs": ([*TRAIN, *COST_RULE, "--report", "costs.json"], "costs.json is read by"),
+    "train: a hard link": ([*TRAIN, "--report", "hard.csv"], "hard.csv is read by"),
+    "train: a link": ([*TRAIN, "--report", "link.csv"], "link.csv is read by"),
+    "train: of many files": (["train", "parts", "--model", "new", "--report", "parts/1.csv"], "parts/1.csv is read by"),
+    "train: of a pattern": (["train", "parts/*.csv", "--model", "new", "--report", "parts/1.csv"], "parts/1.csv is read by"),
+    "evaluate: costs": (["evaluate", "model", "test.csv", "--costs", "costs.json", "--report", "costs.json"], "costs.json is read by"),
+    "evaluate: rule": (["evaluate", "model", "test.csv", *COST_RULE, "--report", "costs.json"], "costs.json is read by"),
+    "compare: stop words": (["compare", "table.csv", "--stop-words", "stop.txt", "--report", "stop.txt"], "stop.txt is read by"),
+    "compare: rule": (
+        ["compare", "table.csv", "--system", "svm", "--rule", "minimize-h-loss:costs=costs.json", "--rule", "best", "--report", "costs.json"],
+        "costs.json is read by",
+    ),
+    "audit: stop words": (["audit", "table.csv", "--stop-words", "stop.txt", "--out", "stop.txt"], "stop.txt is read by"),
+    "audit: both outputs": (["audit", "table.csv", "--out", "a.csv", "--report", "a.csv"], "a.csv would be written twice"),
+    "audit: both outputs by a link": (["audit", "table.csv", "--out", "x.csv", "--report", "dangling.csv"], "would be written twice"),
+    "decide: costs": (["decide", "test.csv", "--model", "model", *COST_RULE, "--out", "costs.json"], "cannot write a file that ends in"),
+    "learn: stop words": (["taxonomy", "learn", "table.csv", "--stop-words", "s.tsv", "--out", "s.tsv"], "s.tsv is read by"),
+    "train: the model": ([*TRAIN, "--report", "new"], "new lies in the model directory"),
+    "train: above the model": (["train", "table.csv", "--model", "new/m", "--report", "new"], "new would be a file, but the model new/m lies in it"),
+    "train: checkpoints in the place of the model": ([*TRAIN, "--checkpoints", "new"], "checkpoints in new would mix with new"),
+    "train: checkpoints in the model": ([*TRAIN, "--checkpoints", "new/c"], "checkpoints in new/c would mix with new"),
+    "train: a model among checkpoints": (["train", "table.csv", "--model", "c/m", "--checkpoints", "c"], "checkpoints in c would mix with c/m"),
+    "train: a report in the place of checkpoints": ([*TRAIN, "--checkpoints", "c", "--report", "c"], "checkpoints in c would mix with c"),
+    "predict: below the model": (["predict", "model", "table.csv", "--out", "model/sub/x.csv"], "lies in the model directory"),
+    "predict: below a link to the model": (["predict", "linked", "table.csv", "--out", "linked/sub/x.csv"], "lies in the model directory"),
+    "audit: in any model": (["audit", "table.csv", "--out", "model/sub/x.csv"], "lies in the model directory"),
+    "compare: in a model": (["compare", "table.csv", "-m", "model", "-m", "linked", "--report", "model/r.html"], "lies in the model directory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_an_output_never_takes_the_place_of_something_else(place, name, capsys):
+    os.link("table.csv", "hard.csv")
+    Path("link.csv").symlink_to("table.csv")
+    Path("dangling.csv").symlink_to("x.csv")
+    Path("s.tsv").write_text("the\n")
+    if "below" in name or "any model" in name:
+        Path("model/sub").mkdir()
+    command, message = OVERWRITING[name]
+    before = contents(place)
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert contents(place) == before
+    assert not Path("new").exists()
+
+
+def test_devices_may_be_outputs_more_than_once(place):
+    audit = ["audit", "table.csv", "--system", "nb", "--folds", "2", "--out", "/dev/null", "--report", "/dev/null"]
+    assert main(audit) == 0
+
+
+LOOPS = {
+    "predict": ["predict", "model", "table.csv", "--out", "loop.csv"],
+    "below": ["predict", "model", "table.csv", "--out", "loop/x.csv"],
+    "many files": ["predict", "model", "parts", "--out", "loop"],
+    "model": [*TRAIN[:-1], "loop"],
+    "report": [*TRAIN, "--report", "loop"],
+    "checkpoints": [*TRAIN, "--checkpoints", "loop"],
+    "keys": ["keys", "add", "loop", "ann"],
+    "no keys": ["keys", "remove", "loop", "ann"],
+    "audit": ["audit", "table.csv", "--out", "loop.csv"],
+    "learn": ["taxonomy", "learn", "table.csv", "--out", "loop.tsv"],
+    "sign": ["sign", "--new-key", "loop"],
+    "update": ["update", "model", "--data", "table.csv", "--to", "loop"],
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_link_to_itself_is_no_place_for_an_output(place, name, capsys):
+    before = contents(place)
+    assert main(LOOPS[name]) == 2
+    error = capsys.readouterr().err
+    assert "lead in a circle; give another path." in error
+    assert error.count("\n") == 1
+    assert contents(place) == before
+    assert Path("loop").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["predict", "model", "loop"], ["predict", "loop", "table.csv"], ["inspect", "loop"], ["train", "loop", "--model", "new"]],
+)
+def test_a_link_to_itself_is_nothing_to_read(place, command, capsys):
+    assert main(command) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 # ---- formulas -----------------------------------------------------------------------------------------------------------

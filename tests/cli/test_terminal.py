@@ -154,3 +154,67 @@ def test_errors_are_cut_to_a_sensible_length_on_one_line(folder, tmp_path, capsy
     assert len(capsys.readouterr().err) < 5_000
     assert main(["inspect", os.fspath(tmp_path / "two\nlines")]) == 2
     assert "two\\nlines does not exist" in capsys.readouterr().err
+
+
+FORGED = "Model saved in out."
+
+
+@pytest.fixture(scope="module")
+def forging(tmp_path_factory):
+    """A table with line breaks in its labels and columns, and a model of it."""
+    folder = tmp_path_factory.mktemp("forged")
+    labels = {"parcel late courier": f"Orders > Late\n{FORGED}", "wrong item in box": f"Orders > Wrong\n{FORGED}"}
+    labels |= {"screen dark no picture": f"TV\n{FORGED} > Picture\n{FORGED}", "sound crackles": f"TV\n{FORGED} > Sound"}
+    rows = [{FORGED_COLUMNS[1]: f"{text} {i}", FORGED_COLUMNS[3]: label} for i in range(8) for text, label in labels.items()]
+    (folder / f"table\n{FORGED}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = [
+        "train",
+        str(folder / f"table\n{FORGED}.jsonl"),
+        "--model",
+        str(folder / f"model\n{FORGED}"),
+        "--system",
+        "b-svm",
+    ]
+    assert main([*command, *FORGED_COLUMNS]) == 0
+    return folder
+
+
+FORGED_COLUMNS = ["--text", f"text\n{FORGED}", "--label", f"label\n{FORGED}"]
+
+
+def forging_commands(folder):
+    table, model = str(folder / f"table\n{FORGED}.jsonl"), str(folder / f"model\n{FORGED}")
+    label = f"Orders > Late\n{FORGED}"
+    return {
+        "train": ["train", table, *FORGED_COLUMNS, "--model", f"{model}2", "--system", "nb"],
+        "try": ["predict", model, "--try", "dark picture screen"],
+        "explain": ["explain", model, "dark picture screen", "--true", label],
+        "inspect model": ["inspect", model],
+        "inspect data": ["inspect", table, *FORGED_COLUMNS],
+        "inspect node": ["inspect", model, "--node", label],
+        "evaluate": ["evaluate", model, table, *FORGED_COLUMNS],
+        "audit": ["audit", table, *FORGED_COLUMNS, "--system", "nb", "--folds", "2", "--max-issues", "50"],
+        "compare": ["compare", table, *FORGED_COLUMNS, "--system", "nb", "--system", "b-svm", "--folds", "2", "--resamples", "20"],
+        "learn": ["taxonomy", "learn", table, *FORGED_COLUMNS, "--flat", "--groups", "2", "--out", str(folder / "t\nx.json")],
+        "no such label": ["explain", model, "x y", "--label", f"x\n{FORGED}"],
+        "no such option": ["train", table, f"--x\n{FORGED}", "x"],
+        "no such number": ["inspect", model, "--levels", f"1\n{FORGED}"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", forging_commands(Path()))
+def test_no_name_begins_a_line_of_its_own(forging, name, capsys):
+    code = main(forging_commands(forging)[name])
+    shown = capsys.readouterr()
+    assert code == (2 if name.startswith("no such") else 0), shown.err
+    lines = [line.strip() for line in (shown.out + shown.err).splitlines()]
+    assert not [line for line in lines if line.startswith(FORGED)]
+    if name not in ("no such option", "no such number"):  # typer writes these out in its own way
+        assert f"\\n{FORGED}" in shown.out + shown.err
+
+
+def test_keys_of_owners_with_line_breaks_are_listed_on_one_line(tmp_path, capsys):
+    key = {"name": f"ann\n{FORGED}", "role": "read", "sha256": "0", "created_at": "now\nx"}
+    (tmp_path / "keys.json").write_text(json.dumps({"format": "ramify-keys", "keys": [key]}))
+    assert main(["keys", "list", str(tmp_path / "keys.json")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from ramify.errors import InputError
 from ramify.server import keys as module
 from ramify.server.keys import Caller, KeyRing, add_key, read_keys, remove_key
+
+STEERING = ("\n", "\t", "\r", "\x1b", "\x85", "\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202e", "\u2066", "\ud800")
 
 
 def test_a_key_is_known_and_no_other_is(tmp_path):
@@ -55,6 +58,35 @@ def test_roles_include_those_below_them():
     assert [Caller("x", "read").may(role) for role in module.ROLES] == [True, False, False]
 
 
+@pytest.mark.parametrize("place", ["pipe", "/dev/null", "/dev/zero"])
+def test_keys_are_kept_in_files_only(tmp_path, monkeypatch, place):
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / place
+    for change in (lambda: add_key(path, "ann", "read"), lambda: remove_key(path, "ann")):
+        with pytest.raises(InputError, match="is a pipe or a device, which keeps no keys"):
+            change()
+    with pytest.raises(InputError, match="it is not a regular file"):
+        read_keys(path)
+
+
+def test_a_server_does_not_wait_for_a_pipe_in_the_place_of_its_keys(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CHECK_INTERVAL", 0.0)
+    path = tmp_path / "keys.json"
+    key = add_key(path, "ann", "read")
+    ring = KeyRing(path)
+    path.unlink()
+    os.mkfifo(path)
+    assert ring.find(key) is None
+
+
+def test_a_key_file_is_read_up_to_a_limit(tmp_path, monkeypatch):
+    path = tmp_path / "keys.json"
+    add_key(path, "ann", "read")
+    monkeypatch.setattr(module, "MAX_BYTES", 10)
+    with pytest.raises(InputError, match="it has more than 10 bytes"):
+        read_keys(path)
+
+
 @pytest.mark.parametrize(
     "content", ["", "{}", "[]", '{"format": "other", "keys": []}', '{"format": "ramify-keys", "keys": [1]}']
 )
@@ -77,7 +109,7 @@ def test_an_unknown_role_in_the_file_is_refused(tmp_path):
 
 def test_names_and_roles_that_cannot_be_are_refused(tmp_path):
     path = tmp_path / "keys.json"
-    for name, role in (("", "read"), ("a\nb", "read"), (" ann", "read"), ("ann", "root")):
+    for name, role in (("", "read"), (" ann", "read"), ("ann", "root"), *((f"a{mark}b", "read") for mark in STEERING)):
         with pytest.raises(InputError):
             add_key(path, name, role)
     add_key(path, "ann", "read")

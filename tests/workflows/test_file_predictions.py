@@ -55,7 +55,7 @@ def alone(model, path, ending, columns, options=None):
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != MANIFEST}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != MANIFEST and path.is_file()}
 
 
 @EVERYWHERE
@@ -223,6 +223,51 @@ def test_predictions_of_an_earlier_run_are_removed_and_other_files_are_never_tou
         predict_files(model, folder, out)
 
 
+HOSTILE = (
+    "../precious.csv",
+    "/etc/precious.csv",
+    "sub/x.csv",
+    "a\0.csv",
+    "\ud800.csv",
+    "",
+    ".",
+    "..",
+    ".hidden.csv",
+    "thesis.txt",
+    f"{'n' * 300}.csv",
+)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_is_removed_if_a_manifest_names_what_no_run_writes(model, folder, tmp_path, name, resume):
+    out = tmp_path / "predictions"
+    predict_files(model, folder, out)
+    manifest = json.loads((out / MANIFEST).read_text())
+    manifest["files"] = {**manifest["files"], name: {}}
+    (out / MANIFEST).write_text(json.dumps(manifest))
+    (out / "thesis.txt").write_text("precious")
+    before = contents(out)
+    with pytest.raises(InputError, match="is not a manifest that this Ramify writes"):
+        predict_files(model, folder, out, resume=resume)
+    assert contents(out) == before
+
+
+def test_nothing_is_removed_if_a_manifest_names_a_directory_or_has_no_end(model, folder, tmp_path):
+    out = tmp_path / "predictions"
+    predict_files(model, folder, out)
+    (out / "part-4.csv").unlink()
+    (out / "part-4.csv").mkdir()
+    before = contents(out)
+    with pytest.raises(InputError, match="part-4.csv is a directory, which no earlier run wrote"):
+        predict_files(model, folder, out)
+    assert contents(out) == before
+    (out / MANIFEST).unlink()
+    (out / MANIFEST).symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="is not a manifest that this Ramify writes"):
+        predict_files(model, folder, out)
+
+
 def test_places_where_predictions_must_not_go(model, folder, tmp_path):
     with pytest.raises(InputError, match="lies in the directory of the documents"):
         predict_files(model, folder, folder / "predictions")
@@ -230,6 +275,11 @@ def test_places_where_predictions_must_not_go(model, folder, tmp_path):
         predict_files(model, folder / "*.csv", folder)
     with pytest.raises(InputError, match="lies in the model directory"):
         predict_files(model, folder, model / "predictions")
+    with pytest.raises(InputError, match="lies in the model directory"):
+        predict_files(model, folder, model)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="lead in a circle"):
+        predict_files(model, folder, tmp_path / "loop")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be a directory for predictions"):
         predict_files(model, folder, tmp_path / "file")

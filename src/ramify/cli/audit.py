@@ -68,8 +68,7 @@ def audit(
     from ramify.workflows.auditing.issue_details import issue_lines
 
     kind = options.table_format(out, escape_formulas=escape_formulas).removeprefix(".")
-    for path in (report, out):
-        options.refuse_output(path, None, data, taxonomy)
+    options.refuse_outputs(report, out, read=[data, taxonomy, stop_words])
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
     wanted = workflows.TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)

@@ -1,7 +1,7 @@
 """Where the command line prints: results to standard output, everything else to standard error.
 
-Labels, texts, and names of files and columns come from others. What could steer a terminal is written out here, and they are
-never read as markup.
+Labels, texts, and names of files and columns come from others. What could steer a terminal is written out here, they cannot
+begin a line of their own, and they are never read as markup.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.segment import Segment
 from rich.text import Text
 
+from ramify.cli.main import discard
 from ramify.errors import InputError
-from ramify.formatting import UNPRINTABLE, cut, visible
+from ramify.formatting import UNPRINTABLE, cut, visible, visible_name
 
 if TYPE_CHECKING:
     from ramify.parallel import Stage
@@ -45,19 +47,32 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Nobody reads any more; rich would end the process here, with an exit code of its own."""
+        raise BrokenPipeError
+
 
 output = SafeConsole(width=None if sys.stdout.isatty() else WIDE)
 messages = SafeConsole(stderr=True, soft_wrap=True)
 
 
+def literal(name: str) -> str:
+    """A name of others in a table: no markup, and on one line."""
+    return escape(visible_name(name))
+
+
 def say(message: str) -> None:
-    """Print a plain line on standard error."""
-    messages.print(cut(message), markup=False)
+    """Print a plain line on standard error; work goes on even if it cannot be written there."""
+    try:
+        messages.print(visible_name(cut(message)), markup=False)
+    except OSError:
+        discard(sys.stderr)
 
 
-def print_plain(message: str, style: str | None = None) -> None:
-    """Print plain text on standard output, without wrapping."""
-    output.print(message, markup=False, soft_wrap=True, style=style)
+def print_plain(*lines: str, style: str | None = None) -> None:
+    """Print plain lines on standard output, without wrapping."""
+    for line in lines:
+        output.print(visible_name(line), markup=False, soft_wrap=True, style=style)
 
 
 def print_json(value: Any) -> None:
@@ -121,7 +136,7 @@ class RichProgress:
     @contextmanager
     def stage(self, title: str, total: float | None) -> Iterator[Stage]:
         """Show one piece of work as a bar."""
-        task = self.bars.add_task(visible(title), total=total)
+        task = self.bars.add_task(visible_name(title), total=total)
         try:
             yield _Step(self, task, title)
         finally:
@@ -140,7 +155,7 @@ class _Step:
         self.progress.bars.advance(self.task, amount)
 
     def describe(self, what: str) -> None:
-        self.progress.bars.update(self.task, description=visible(f"{self.title}  {what}" if what else self.title))
+        self.progress.bars.update(self.task, description=visible_name(f"{self.title}  {what}" if what else self.title))
         progress = self.progress
         if what and progress.is_hidden and time.monotonic() - progress.last_line >= EVERY:
             progress.last_line = time.monotonic()

@@ -35,7 +35,7 @@ def demo(
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
 
-    options.refuse_output(report, model)
+    options.refuse_outputs(report, models=[model])
     start = time.perf_counter()
     with progress_shown():
         shop = ramify.data.load_electronics()
@@ -57,10 +57,11 @@ def demo(
         for label in labels:
             print_plain(f"    → {label}  ({p[classifier.taxonomy_.index(label)]:.0%})", style="cyan")
     print_plain(
-        f"\nThe report is also a page: {report}. What to type next:\n"
-        f'  ramify predict {model} --try "the screen of my phone is cracked"\n'
-        f"  ramify serve {model}\n"
-        f"  ramify inspect {model}\n"
-        "  ramify train your.csv --text TEXT_COLUMN --label LABEL_COLUMN --model your-model\n"
-        "  ramify --help"
+        "",
+        f"The report is also a page: {report}. What to type next:",
+        f'  ramify predict {model} --try "the screen of my phone is cracked"',
+        f"  ramify serve {model}",
+        f"  ramify inspect {model}",
+        "  ramify train your.csv --text TEXT_COLUMN --label LABEL_COLUMN --model your-model",
+        "  ramify --help",
     )

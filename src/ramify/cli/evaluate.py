@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from typer import Option
@@ -51,12 +50,14 @@ def evaluate(
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
     from ramify.taxonomy import note_on_others
+    from ramify.workflows.reading import temporary_directory
 
-    options.refuse_output(report, model, data)
+    files = options.files_among(costs, rule, *(rule_param or ()))
+    options.refuse_outputs(report, models=[model], read=[data, *files])
     check_hierarchy(hierarchy)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
     decision, counted = options.parse_rule(rule, rule_param), options.parse_costs(costs)
-    with progress_shown(), TemporaryDirectory() as scratch:
+    with progress_shown(), temporary_directory() as scratch:
         classifier = options.load_model(model, decision, threads)
         node_costs(classifier.taxonomy_, counted)
         if note := note_on_others(counted, classifier.taxonomy_, "costs", 1.0):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
-from ramify.cli.console import output, print_json, print_plain
+from ramify.cli.console import literal, output, print_json, print_plain
 from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, Trust, load_model, parse_rule
 from ramify.errors import InputError
 
@@ -58,14 +57,14 @@ def explain(
     output.print(_table(classifier, nodes))
     if contradictions := sum(node.contradicts for node in nodes):
         more = f"{contradictions} of these nodes are more probable than their parents"
-        print_plain(f"\n{more}; isotonic smoothing would correct that.")
+        print_plain("", f"{more}; isotonic smoothing would correct that.")
     if true is not None:
         errors = [node.name for node in nodes if node.is_first_error]
-        print_plain(f"\nH-loss {len(errors)}{': ' + ', '.join(errors) if errors else ', every path is correct'}")
+        print_plain("", f"H-loss {len(errors)}{': ' + ', '.join(errors) if errors else ', every path is correct'}")
     if words:
         intro = "For" if label is not None or any(node.is_taken for node in nodes) else "No label; the best is"
         path, rival = " > ".join(why.path), " > ".join(why.rival)
-        print_plain(f"\n{intro} {path}, rather than {rival}: {_listed(why.words[:words]) or 'no known word'}", style="dim")
+        print_plain("", f"{intro} {path}, rather than {rival}: {_listed(why.words[:words]) or 'no known word'}", style="dim")
     for step in why.steps:
         _print_step(step, words)
 
@@ -82,7 +81,7 @@ def _table(classifier: TextClassifier, nodes: list[NodeExplanation]) -> Table:
     table.add_column("label")
     table.add_column("")
     for node, *row in zip(nodes, *numbers.values(), strict=True):
-        name = "  " * node.depth + escape(classifier.taxonomy_.titles[node.node])
+        name = "  " * node.depth + literal(classifier.taxonomy_.titles[node.node])
         cells = ["–" if number is None else f"{number:.3f}" for number in row]
         remarks = ["above its parent"] if node.contradicts else []
         if node.is_first_error:
@@ -97,14 +96,14 @@ def _print_step(step: Step, most: int) -> None:
     """Print a node of the path: its lead over its rival, the reason of the rule, and the words for and against it."""
     rival = "" if step.rival is None else f" against {' > '.join(step.rival)}"
     fate = "taken" if step.is_taken else "not taken"
-    lines = [f"\n{step.title}: {step.probability:.1%}, {fate}; score {step.score:+.2f}{rival}"]
+    lines = ["", f"{step.title}: {step.probability:.1%}, {fate}; score {step.score:+.2f}{rival}"]
     lines += [f"  rule: {step.reason}"] if step.reason else []
     weights = [(word, weight) for word, weight in step.words if abs(weight) >= SHOWN][:most]
     for side, sign in (("for", 1), ("against", -1)):
         words = _listed([(word, weight) for word, weight in weights if weight * sign > 0])
         lines += [f"  {side}: {words}"] if words else []
     lines += [f"  without any word: {step.prior:+.2f}"] if abs(step.prior) >= SHOWN else []
-    print_plain("\n".join(lines))
+    print_plain(*lines)
 
 
 def _listed(words: list[tuple[str, float]]) -> str:

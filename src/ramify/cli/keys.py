@@ -6,13 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
-from ramify.cli.console import output, print_json, say
+from ramify.cli.console import literal, output, print_json, say
 from ramify.cli.options import AsJson
-from ramify.formatting import visible
 from ramify.server.keys import add_key, read_keys, remove_key
 
 KeyFile = Annotated[Path, Argument(help="File of keys; it holds hashes only.")]
@@ -58,5 +56,5 @@ def show(file: KeyFile, as_json: AsJson = False) -> None:
         return
     table = Table("name", "role", "created", box=None, pad_edge=False, header_style="bold")
     for key in keys:
-        table.add_row(escape(visible(key.name)), key.role, escape(visible(key.created_at)))
+        table.add_row(literal(key.name), key.role, literal(key.created_at))
     output.print(table)

@@ -9,20 +9,22 @@ from __future__ import annotations
 import ast
 import io
 import os
+import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from ramify.errors import InputError, RamifyError, suggest
-from ramify.formatting import cut, visible
+from ramify.formatting import cut, visible, visible_name
 
 INTERRUPTED = "interrupted; every file is unchanged or complete."
 HELP_OPTIONS = ("-h", "--help")
+SURROGATE = re.compile("[\ud800-\udfff]")  # what stands for bytes that are not UTF-8
 
 started_at: float | None = None  # monotonic time at which this process started; None inside another program
 
@@ -96,39 +98,14 @@ def main(arguments: Sequence[str] | None = None, function: Callable[..., None] |
     if arguments is None:
         started_at = process_start_time()
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        open_missing_streams()
         for stream in (sys.stdout, sys.stderr):
             if (stream.encoding or "").lower().replace("-", "") != "utf8":
                 stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
-    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if function is None:
-            found, depth = find_command(words)
-            if not isinstance(found, Command):
-                return show_help(found, words)
-            name, words = " ".join(("ramify", *words[:depth])), words[depth:]
-            function = vars(import_module(f"ramify.cli.{found.module}"))[found.function]
-        import typer
-
-        usage_error: Any = typer.BadParameter.__base__
-        app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        app.command(context_settings={"help_option_names": list(HELP_OPTIONS), "max_content_width": 110})(function)
-        command: Any = typer.main.get_command(app)
-        for parameter in command.params:
-            if parameter.param_type_name == "argument":
-                parameter.metavar = argument = parameter.name.upper()
-                shown = (argument if parameter.required else f"[{argument}]") + ("" if parameter.nargs == 1 else "...")
-                parameter.get_usage_pieces = lambda _, shown=shown: [shown]  # typer would put it in braces
-        try:  # command.main() would handle interruptions and broken pipes in its own way
-            with command.make_context(name, words) as context:
-                command.invoke(context)
-            sys.stdout.flush()
-        except typer.Exit as stop:
-            return int(stop.exit_code)
-        except usage_error as error:
-            shown = io.StringIO()
-            error.show(shown)
-            sys.stderr.write("\n".join(visible(cut(line)) for line in shown.getvalue().split("\n")))
-            return int(error.exit_code)
+        code = run(list(sys.argv[1:] if arguments is None else arguments), function, name)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return fail(INTERRUPTED)
     except RamifyError as error:
@@ -136,11 +113,64 @@ def main(arguments: Sequence[str] | None = None, function: Callable[..., None] |
     except MemoryError:
         return fail("there is not enough memory; use fewer documents or terms (--min-df, --max-features).")
     except BrokenPipeError:
-        drop_output()
+        discard(sys.stdout)
     except OSError as error:
-        drop_output()
-        return fail(f"cannot read or write {error.filename or 'standard output'}: {error.strerror}.")
+        discard(sys.stdout)
+        return fail(describe_error(error))
     return 0
+
+
+def run(words: Sequence[str], function: Callable[..., None] | None, name: str) -> int:
+    """Find the command, if none is given, and run it with the other words; returns the exit code."""
+    if function is None:
+        found, depth = find_command(words)
+        if not isinstance(found, Command):
+            return show_help(found, words)
+        name, words = " ".join(("ramify", *words[:depth])), words[depth:]
+        function = vars(import_module(f"ramify.cli.{found.module}"))[found.function]
+    import typer
+
+    usage_error: Any = typer.BadParameter.__base__
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(context_settings={"help_option_names": list(HELP_OPTIONS), "max_content_width": 110})(function)
+    command: Any = typer.main.get_command(app)
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            parameter.metavar = argument = parameter.name.upper()
+            shown = (argument if parameter.required else f"[{argument}]") + ("" if parameter.nargs == 1 else "...")
+            parameter.get_usage_pieces = lambda _, shown=shown: [shown]  # typer would put it in braces
+    try:  # command.main() would handle interruptions and broken pipes in its own way
+        with command.make_context(name, list(words)) as context:
+            refuse_undecodable(command.params, context.params)
+            command.invoke(context)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except usage_error as error:
+        error.message = visible_name(error.message)
+        usage = io.StringIO()
+        error.show(usage)
+        print_error("\n".join(visible(cut(line)) for line in usage.getvalue().split("\n")))
+        return int(error.exit_code)
+    return 0
+
+
+def open_missing_streams() -> None:
+    """Give standard streams that are closed to /dev/null, so that no file that is opened later takes their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_WRONLY)  # takes the lowest number; reading from standard input is an error
+            os.set_inheritable(handle, True)
+            setattr(sys, name, open(handle, mode, encoding="utf-8", errors="replace"))  # noqa: SIM115 - until the process ends
+
+
+def refuse_undecodable(parameters: Sequence[Any], values: Mapping[str, Any]) -> None:
+    """Refuse arguments that are not UTF-8, except paths: names of files may be any bytes, but what is stored is UTF-8."""
+    for parameter in parameters:
+        value = values.get(parameter.name)
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(each, str) and SURROGATE.search(each):
+                option = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+                raise InputError(f"{option} is {each!r}, which is not UTF-8; give it in UTF-8.")
 
 
 def find_command(words: Sequence[str]) -> tuple[Command | Group, int]:
@@ -185,16 +215,36 @@ def process_start_time() -> float:
     return now
 
 
+def describe_error(error: OSError) -> str:
+    """What cannot be read or written, in a sentence."""
+    if error.filename is None:
+        try:
+            os.getcwd()
+        except OSError:
+            return "the directory in which you are has been removed; change to another one."
+    return f"cannot read or write {error.filename or 'standard output'}: {error.strerror or error}."
+
+
 def fail(message: str) -> int:
     """Print an error on standard error, on one line that cannot steer a terminal; returns the exit code."""
-    shown = visible(cut(message)).replace("\n", "\\n")
-    sys.stderr.write(f"ramify: {shown}\n")
+    print_error(f"ramify: {visible_name(cut(message))}\n")
     return 2
 
 
-def drop_output() -> None:
-    """Discard what is still to be written: the reader has gone, or the disk is full."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def print_error(text: str) -> None:
+    """Write to standard error, if that is possible: the exit code tells, too."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what is still to be written to a standard stream: the reader has gone, or the disk is full."""
+    handle = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(handle, stream.fileno())
+    os.close(handle)
 
 
 if __name__ == "__main__":

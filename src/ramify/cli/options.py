@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import Terminal, say
-from ramify.errors import DataError, InputError
+from ramify.errors import DataError, InputError, RamifyError
 from ramify.formatting import counted
 from ramify.persistence import trust
 
@@ -112,7 +112,7 @@ def parse_rule(given: str | None, pairs: Sequence[str] | None) -> ramify.decisio
             raise InputError("--rule-param is a parameter of a rule; name the rule with --rule.")
         return None
     from ramify.classifier import make_rule
-    from ramify.workflows.training import parse_params, split_params
+    from ramify.workflows.option_values import parse_params, split_params
 
     name, more = split_params(given)
     params = parse_params([*more, *(pairs or [])], "--rule-param")
@@ -157,18 +157,55 @@ def load_model(
     return classifier
 
 
-def refuse_output(output: Path | None, model: Path | None, *inputs: Path | None) -> None:
-    """Refuse an output that cannot be written, is read by the command, or lies in a model directory."""
-    if output is None:
-        return
-    from ramify.persistence import refuse_unwritable
+def refuse_outputs(*outputs: Path | None, models: Iterable[Path | None] = (), read: Iterable[Path | str | None] = ()) -> None:
+    """Refuse outputs that cannot be written, are read by the command or written twice, or lie in a model directory.
 
-    refuse_unwritable(output)
-    if model is not None and output.resolve().parent == model.resolve():
-        raise InputError(f"{output} lies in the model directory; choose another place for it.")
-    for given in inputs:
-        if given is not None and output.exists() and given.exists() and output.samefile(given):
+    models: model directories that the command reads or writes. read: files that it reads, and values that may be files.
+    """
+    from ramify.persistence import refuse_unwritable
+    from ramify.persistence.paths import is_special, lead_to_same
+
+    given, inputs = [output for output in outputs if output is not None], [each for each in read if each]
+    for number, output in enumerate(given):
+        refuse_unwritable(output)
+        _refuse_model_directories(output, [model for model in models if model is not None])
+        if is_special(output):  # nothing in it would be overwritten
+            continue
+        if any(lead_to_same(output, other) for other in given[:number]):
+            raise InputError(f"{output} would be written twice; choose another file for one of the outputs.")
+        if output.exists() and any(lead_to_same(output, file) for each in inputs for file in _files_of(each)):
             raise InputError(f"{output} is read by this command and would be overwritten; choose another output file.")
+
+
+def _refuse_model_directories(output: Path, models: Sequence[Path]) -> None:
+    """Refuse an output that lies in a model directory, or would be a file where one has to be."""
+    from ramify.persistence import is_model, model_metadata
+    from ramify.persistence.paths import is_at_or_below, resolved
+
+    place = resolved(output)
+    is_inside = any(is_model(above) and model_metadata(above) for above in place.parents)
+    if is_inside or any(is_at_or_below(output, model) for model in models):
+        raise InputError(f"{output} lies in the model directory; choose another place for it.")
+    if below := next((model for model in models if is_at_or_below(model, output)), None):
+        raise InputError(f"{output} would be a file, but the model {below} lies in it; choose another place for it.")
+
+
+def _files_of(given: Path | str) -> Sequence[Path | str]:
+    """The files of a directory or pattern; another path as it is."""
+    from ramify.data.file_sets import find_files
+
+    if isinstance(given, Path) and ramify.data.is_file_set(given):
+        with suppress(RamifyError, OSError):  # reading it will say what is wrong
+            return find_files(given)
+    return [given]
+
+
+def files_among(*given: str | None) -> list[str]:
+    """What may be a file in values of options, such as costs.csv, costs=costs.csv or minimize-h-loss:costs=costs.csv."""
+    from ramify.workflows.option_values import split_params
+
+    pairs = [pair for text in given if text for pair in (text, *split_params(text)[1])]
+    return [file for pair in pairs for file in (pair, pair.partition("=")[2]) if file]
 
 
 def table_format(out: Path | None, as_json: bool = False, escape_formulas: bool = False) -> str:

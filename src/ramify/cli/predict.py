@@ -78,7 +78,8 @@ def predict(
     if resume:
         raise InputError("--resume continues a run on many files; give a directory or a quoted pattern of them, and --out.")
     kind = options.table_format(out, as_json, escape_formulas)
-    options.refuse_output(out, model, data)
+    files = options.files_among(rule, *(rule_param or ()))
+    options.refuse_outputs(out, models=[model], read=[data, *files])
     classifier = options.load_model(model, decision, threads)
     _warn_about_branches(classifier, wanted)
     if sentence is not None:

@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ramify.cli.console import print_json, print_plain, say
-from ramify.cli.options import AsJson, EscapeFormulas, opened, refuse_output
+from ramify.cli.options import AsJson, EscapeFormulas, opened, refuse_outputs
 from ramify.errors import InputError
 from ramify.formatting import counted
 from ramify.server.reviews import ReviewStore, export_rows, read_label_issues, summarize, training_rows
@@ -34,7 +34,10 @@ def add(
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
-    documents = list(read_label_issues(issues))
+    from ramify.workflows.reading import readable
+
+    with readable(issues) as found:
+        documents = list(read_label_issues(found))
     if not documents:
         say(f"{issues} holds no label issues, so nothing was queued")
         return
@@ -64,7 +67,7 @@ def export(
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv or .jsonl.")
     if escape_formulas and suffix not in ("", ".csv"):
         raise InputError("--escape-formulas is for CSV, but JSON Lines would be written; leave it out.")
-    refuse_output(out, None, file)
+    refuse_outputs(out, read=[file])
     with _opened(file) as store:
         if model is None and len(models := store.models()) > 1:
             raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")

@@ -6,13 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
 from ramify import workflows
 from ramify.cli import options
-from ramify.cli.console import output, print_json, progress_shown, say
+from ramify.cli.console import literal, output, print_json, progress_shown, say
 from ramify.errors import InputError, TaxonomyError
 from ramify.formatting import counted
 
@@ -56,13 +55,14 @@ def learn(
     from ramify.features import Vectorizer
     from ramify.parallel import count_workers
     from ramify.taxonomy.learning import check_settings
-    from ramify.workflows.training import learn_taxonomy, read_stop_words
+    from ramify.workflows.option_values import read_stop_words
+    from ramify.workflows.training import learn_taxonomy
 
     levels = _parse_groups(groups)
     check_settings(levels, linkage, sample, seed)
     if out.suffix.lower() not in FORMAT_OF:
         raise InputError(f"--out is {str(out)!r}; give a name that ends in {' or '.join(FORMAT_OF)}.")
-    options.refuse_output(out, None, data)
+    options.refuse_outputs(out, read=[data, stop_words])
     count_workers(threads)
     vectorizer = Vectorizer(stop_words=read_stop_words(stop_words), stemmer=stem, min_df=min_df, n_jobs=threads)
     vectorizer.check_settings()
@@ -121,7 +121,7 @@ def _groups_table(learnt: LearnedTaxonomy, words: list[list[str]]) -> Table:
         more = f" and {size - SHOWN_CATEGORIES:,} more" if size > SHOWN_CATEGORIES else ""
         labels = ", ".join(group.categories[:SHOWN_CATEGORIES]) + more
         name = "  " * group.level + group.name
-        table.add_row(escape(name), f"{size:,}", f"{group.documents:,}", escape(", ".join(top)), escape(labels))
+        table.add_row(literal(name), f"{size:,}", f"{group.documents:,}", literal(", ".join(top)), literal(labels))
     return table
 
 
@@ -148,7 +148,7 @@ def diff(
     from ramify.taxonomy import diff_taxonomies, read_reassignments, read_taxonomy, render_reassignment_template
     from ramify.taxonomy.diff import suggestion_for
 
-    options.refuse_output(out, None, old, new, reassignments)
+    options.refuse_outputs(out, read=[old, new, reassignments])
     before, after = read_taxonomy(old), read_taxonomy(new)
     table = None if reassignments is None else read_reassignments(reassignments, before, after)
     changes = diff_taxonomies(before, after, table)
@@ -178,7 +178,7 @@ def _changes_table(changes: TaxonomyDiff) -> Table:
     from ramify.taxonomy.diff import KINDS
 
     def shown(taxonomy: Taxonomy, nodes: tuple[int, ...]) -> str:
-        return escape(", ".join(taxonomy.show(node) for node in nodes))
+        return literal(", ".join(taxonomy.show(node) for node in nodes))
 
     table = Table("change", "old", "new", box=None, pad_edge=False)
     table.add_column("nodes below", justify="right")

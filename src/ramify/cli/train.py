@@ -92,12 +92,16 @@ def train(
       ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
-    from ramify.workflows.training import parse_params, refuse_target
+    from ramify.workflows.option_values import parse_params
+    from ramify.workflows.training import refuse_target
 
     without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
     tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
     refuse_target(model)
-    options.refuse_output(report, model, data, test, taxonomy, *(add or ()))
+    kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
+    read = [data, test, taxonomy, stop_words, *(add or ()), *options.files_among(rule, *(rule_param or ()))]
+    options.refuse_outputs(report, models=[model], read=read)
+    _refuse_checkpoints(kept, model, report)
     selection = (select, select_by, select_join, select_scope)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
@@ -106,11 +110,19 @@ def train(
         features, reading, test, holdout, seed, refit, add or (), calibrate=calibrate, keep_back=keep_back,
         keep_training_data=keep_training_data, shards=shards, tune=tune, n_jobs=threads,
     )  # fmt: skip
-    kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     with progress_shown(cluster, kept, resume):
         trained = workflows.train(data, wanted, model)
     options.say_notes(wanted.rule, trained.classifier.taxonomy_)
     _show(trained, data, model, report, as_json)
+
+
+def _refuse_checkpoints(kept: Path | None, *outputs: Path | None) -> None:
+    """Refuse a directory for checkpoints that is another output, lies in it, or holds it."""
+    from ramify.persistence.paths import is_at_or_below
+
+    for place in outputs:
+        if kept is not None and place is not None and (is_at_or_below(kept, place) or is_at_or_below(place, kept)):
+            raise InputError(f"the checkpoints in {kept} would mix with {place}; choose another directory for them.")
 
 
 def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> workflows.TuneOptions | None:
@@ -157,12 +169,11 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
     if tuning is not None:
         output.print(render_tuning(tuning, report is not None))
         command = f"ramify train {data} {command_options(tuning)}"
-        print_plain(f"\nThe same without --auto, with the other options as given: {command}\n", style="dim")
+        print_plain("", f"The same without --auto, with the other options as given: {command}", "", style="dim")
     if report is None:
         say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
     else:
-        print_plain(_documents(trained))
-        print_plain(trained.classifier.summary() + "\n")
+        print_plain(_documents(trained), trained.classifier.summary(), "")
         output.print(render_report(report))
         if page is not None:
             say(f"Report written to {page}")

@@ -1,6 +1,7 @@
 """Reports, audits, comparisons and tuning as tables for the terminal, and a taxonomy drawn as a tree.
 
-Labels and texts come from others: they are never read as markup, and what could steer a terminal is written out.
+Labels and texts come from others: they are never read as markup, and what could steer a terminal, or begin a line, is written
+out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 from rich.tree import Tree
 
-from ramify.formatting import counted, p_value, visible
+from ramify.formatting import counted, p_value, visible_name
 from ramify.metrics.evaluation import Report
 from ramify.reports import tables
 from ramify.reports.tables import ISSUE_KINDS, Table, percentage, shorten
@@ -38,7 +39,7 @@ def render_table(table: Table, most: int | None = None, wrapped: Collection[int]
     if table.bars:
         shown.add_column("")
     for number, row in enumerate(table.rows[:most]):
-        shown.add_row(*(Text(visible(cell)) for cell in row), *([_bar(table.bars[number])] if table.bars else []))
+        shown.add_row(*(Text(visible_name(cell)) for cell in row), *([_bar(table.bars[number])] if table.bars else []))
     return shown
 
 
@@ -51,7 +52,7 @@ def _grid(title: str, *columns: str) -> RichTable:
 
 def _literal(name: str) -> str:
     """A name within markup, as it is."""
-    return escape(visible(name))
+    return escape(visible_name(name))
 
 
 def _bar(fraction: float, width: int = 10) -> Text:
@@ -59,7 +60,7 @@ def _bar(fraction: float, width: int = 10) -> Text:
 
 
 def _sentences(first: str, *others: str) -> Text:
-    return Text("\n").append(visible(first), style="bold").append(visible("".join(f"\n{each}" for each in others)))
+    return Text("\n").append(visible_name(first), style="bold").append("".join(f"\n{visible_name(each)}" for each in others))
 
 
 # ---- a report -----------------------------------------------------------------------------------------------------------
@@ -75,7 +76,7 @@ def render_report(report: Report, worst: int = 8) -> RenderableType:
         rows = [[row[k] for k in columns] for row in branches.rows]
         shown.append(Table(branches.title, [branches.columns[k] for k in columns], rows, bars=branches.bars))
     shown.append(found["confusions"])
-    notes = [Text(visible(f"Note: {note}."), style="dim") for note in report.notes]
+    notes = [Text(visible_name(f"Note: {note}."), style="dim") for note in report.notes]
     return Group(render_table(figures, heads=False), *(render_table(each) for each in shown if each.rows), *notes)
 
 
@@ -100,7 +101,7 @@ TEXT_LENGTH, MAX_UNCHANGED, MAX_DUPLICATES = 110, 3, 6  # what is shown of a tex
 def render_audit(found: Audit, most: int) -> RenderableType:
     """An audit with at most so many entries of each kind."""
     head = f"\n{counted(found.n_issues, 'label issue')}; an estimated {found.estimated_wrong:,.0f} labels are wrong"
-    parts: list[RenderableType] = [Text(visible(tables.describe_audit(found))), Text(head, style="bold")]
+    parts: list[RenderableType] = [Text(visible_name(tables.describe_audit(found))), Text(head, style="bold")]
     for rank, issue in enumerate(found.issues[:most], start=1):
         parts += [Text(), *_issue(rank, issue)]
     parts += _more(len(found.issues), most, "use --show, --report or --out to see them")
@@ -119,9 +120,9 @@ def render_audit(found: Audit, most: int) -> RenderableType:
 def _issue(rank: int, issue: LabelIssue) -> Iterable[RenderableType]:
     distance = f", {counted(issue.distance, 'step')} apart" if issue.distance else ""
     about = f"  {ISSUE_KINDS[issue.kind]}{distance}"
-    yield Text(f"{rank:>3}  ").append(visible(issue.place), style="bold").append(about, style="dim")
+    yield Text(f"{rank:>3}  ").append(visible_name(issue.place), style="bold").append(about, style="dim")
     if issue.text is not None:
-        yield Text(visible(f"     {shorten(issue.text, TEXT_LENGTH)}"))
+        yield Text(visible_name(f"     {shorten(issue.text, TEXT_LENGTH)}"))
     if issue.given is not None:
         yield _label("given", issue.given, "red")
     if issue.suggested is not None:
@@ -130,11 +131,11 @@ def _issue(rank: int, issue: LabelIssue) -> Iterable[RenderableType]:
     if len(issue.unchanged) > MAX_UNCHANGED:
         yield Text(f"               and {len(issue.unchanged) - MAX_UNCHANGED:,} more")
     if issue.words:
-        yield Text(visible(f"     words     {words_of(issue)}"), style="dim")
+        yield Text(visible_name(f"     words     {words_of(issue)}"), style="dim")
 
 
 def _label(name: str, info: LabelInfo, style: str) -> Text:
-    path = visible(" > ".join(info.path))
+    path = visible_name(" > ".join(info.path))
     return Text(f"     {name:<9} ").append(path, style=style).append(f"  {percentage(info.probability)}")
 
 
@@ -176,7 +177,7 @@ def render_comparison(found: Comparison, advice: Recommendation, width: int) -> 
         skipped = Table("Skipped", ("system", "reason"), [(each.name, each.reason) for each in found.skipped], range(2))
         parts += [Text(), render_table(skipped)]
     if found.notes:
-        parts += [Text(), *(Text(visible(f"Note: {note}."), style="dim") for note in found.notes)]
+        parts += [Text(), *(Text(visible_name(f"Note: {note}."), style="dim") for note in found.notes)]
     return Group(*parts, _sentences(*advice.sentences))
 
 

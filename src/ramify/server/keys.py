@@ -18,7 +18,9 @@ from pathlib import Path
 from time import monotonic
 
 from ramify.errors import InputError
+from ramify.formatting import UNPRINTABLE_CHARACTERS
 from ramify.persistence import atomic_writer, exclusive_writer, refuse_unwritable
+from ramify.persistence.paths import is_special, read_at_most, resolved
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,7 @@ FORMAT = "ramify-keys"
 MAX_BYTES = 1 << 20
 LOCK_SECONDS = 30.0  # to wait for another command that changes the keys
 CHECK_INTERVAL = 0.5  # seconds between two checks of the file
-PERSON = re.compile(r"[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]{1,80}")
+PERSON = re.compile(f"[^\t\n{UNPRINTABLE_CHARACTERS}]{{1,80}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ def add_key(path: Path, name: str, role: str) -> str:
         raise InputError(f"role {role!r} is unknown; give {', '.join(ROLES)}.")
     if not PERSON.fullmatch(name) or name != name.strip():
         raise InputError(f"{name!r} cannot be a name; give one of up to 80 letters.")
-    refuse_unwritable(path)
-    with exclusive_writer(path.resolve(), seconds=LOCK_SECONDS):
+    _refuse_place(path)
+    with exclusive_writer(resolved(path), seconds=LOCK_SECONDS):
         keys = read_keys(path) if path.exists() and path.stat().st_size else []  # a full disk may have left an empty file
         if any(key.name == name for key in keys):
             raise InputError(f"{name!r} has a key already; remove it first with: ramify keys remove {path} {name!r}.")
@@ -105,8 +107,8 @@ def add_key(path: Path, name: str, role: str) -> str:
 
 def remove_key(path: Path, name: str) -> None:
     """Remove a key."""
-    refuse_unwritable(path)
-    with exclusive_writer(path.resolve(), seconds=LOCK_SECONDS):
+    _refuse_place(path)
+    with exclusive_writer(resolved(path), seconds=LOCK_SECONDS):
         keys = read_keys(path)
         left = [key for key in keys if key.name != name]
         if len(left) == len(keys):
@@ -117,9 +119,7 @@ def remove_key(path: Path, name: str) -> None:
 def read_keys(path: Path) -> list[Key]:
     """The keys of a file."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path} is too large for a key file.")
-        values = json.loads(path.read_bytes())
+        values = json.loads(read_at_most(path, MAX_BYTES, only_regular=True))
         keys = [Key(**{each.name: str(entry[each.name]) for each in fields(Key)}) for entry in values["keys"]]
         is_ours = values["format"] == FORMAT and all(key.role in ROLES for key in keys)
     except OSError as error:
@@ -129,6 +129,13 @@ def read_keys(path: Path) -> list[Key]:
     if not is_ours:
         raise InputError(f"{path} is not a key file of Ramify; create one with 'ramify keys add'.")
     return keys
+
+
+def _refuse_place(path: Path) -> None:
+    """Refuse a path at which no keys can be kept; a device would take them and forget them."""
+    refuse_unwritable(path)
+    if is_special(path):
+        raise InputError(f"{path} is a pipe or a device, which keeps no keys; give the name of a file.")
 
 
 def _write_keys(path: Path, keys: Sequence[Key]) -> None:

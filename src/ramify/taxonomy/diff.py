@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from ramify.errors import LabelError, TaxonomyError
 from ramify.formatting import cut
-from ramify.taxonomy.files import LONGEST
+from ramify.persistence.paths import read_at_most
+from ramify.taxonomy.files import LONGEST, MAX_BYTES
 from ramify.taxonomy.formats.text import numbered_rows
 from ramify.taxonomy.hierarchy import Taxonomy
 
@@ -282,7 +283,7 @@ def read_reassignments(path: str | Path, old: Taxonomy, new: Taxonomy) -> Reassi
     discards the documents. A row without a new node is skipped.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_at_most(Path(path), MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise TaxonomyError(f"cannot read the reassignments in {path}: {why}; give a table of old and new nodes.") from None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ramify.arguments import as_path
 from ramify.errors import InputError, TaxonomyError, suggest
 from ramify.formatting import cut
 from ramify.persistence.atomic import write_text_atomically
+from ramify.persistence.paths import read_at_most
 from ramify.taxonomy.formats import FORMATS
 from ramify.taxonomy.formats import text as text_formats
-from ramify.taxonomy.hierarchy import Taxonomy
+from ramify.taxonomy.hierarchy import Taxonomy, check_taxonomy
 
 MAX_BYTES = 1 << 30
 LONGEST = 900  # characters of a message, which may quote what a file holds
@@ -23,7 +25,7 @@ def read_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
 
     Formats: edges (child–parent table), paths, indented, json, lshtc (cat_hier), skos.
     """
-    path = Path(path)
+    path = as_path(path, "path")
     try:
         return parse_taxonomy(read_text(path), format)
     except TaxonomyError as error:
@@ -91,7 +93,8 @@ def is_taxonomy_file(path: str | Path) -> bool:
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = None) -> None:
     """Write a taxonomy file; the format is given by the suffix by default (.tsv, .txt, .json, .ttl)."""
-    path = Path(path)
+    check_taxonomy(taxonomy)
+    path = as_path(path, "path")
     name = format or SUFFIXES.get(path.suffix.lower())
     if name not in FORMATS:
         raise InputError(f"cannot tell the format of {path}; give one of {', '.join(FORMATS)}.")
@@ -101,9 +104,7 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = No
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise TaxonomyError(f"the file has {path.stat().st_size:,} bytes; at most {MAX_BYTES:,} are read.")
-        data = path.read_bytes()
+        data = read_at_most(path, MAX_BYTES)
     except OSError as error:
         raise TaxonomyError(f"cannot be read: {error.strerror}.") from None
     try:

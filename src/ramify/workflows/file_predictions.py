@@ -11,6 +11,7 @@ after the other, each with all threads, so that a few large files keep all cores
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,12 +31,15 @@ from ramify.parallel import choose_executor, is_distributed, running_on, stage
 from ramify.parallel.progress import DescribedStage
 from ramify.parallel.values import digest_of
 from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
+from ramify.persistence.paths import is_at_or_below, lead_to_same, read_at_most
 from ramify.workflows.predict_stream import WRITERS, Tally, stream_predictions, write_all
 from ramify.workflows.predictor import PredictOptions, Predictor
 from ramify.workflows.reading import refuse_texts
 
 MANIFEST = "ramify-predictions.json"
 FORMAT = "ramify-predictions-1"
+MAX_BYTES = 1 << 30  # of a manifest
+LONGEST_NAME = 255  # bytes that file systems allow
 RESTART = "leave out --resume to start again"
 ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".csv"}  # of predictions, by the kind of the documents
 
@@ -76,13 +80,20 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_at_most(path, MAX_BYTES, only_regular=True))
         fits = found["format"] == FORMAT and isinstance(found["depends_on"], dict) and isinstance(found["files"], dict)
+        fits = fits and all(map(_is_ours, found["files"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         fits = False
-    if not fits or any("/" in name or name.startswith(".") for name in found["files"]):
+    if not fits:
         raise InputError(f"{path} is not a manifest that this Ramify writes; choose another directory, or remove it.")
     return dict(found)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is one that Ramify gives to a file of predictions: directly in the directory, with a known suffix."""
+    is_plain = name == Path(name).name and not name.startswith(".") and "\0" not in name
+    return is_plain and Path(name).suffix in WRITERS and len(os.fsencode(name)) <= LONGEST_NAME
 
 
 def _check_earlier(
@@ -110,6 +121,8 @@ def _clear(directory: Path, earlier: dict[str, Any], sources: Mapping[str, Path]
     if foreign:
         advice = "give an empty directory, or --resume to continue an earlier run"
         raise InputError(f"{directory} holds {foreign[0]!r}, which no earlier run wrote; {advice}.")
+    if folder := next((name for name in ours if (directory / name).is_dir()), None):
+        raise InputError(f"{directory / folder} is a directory, which no earlier run wrote; move it, or choose another place.")
     for name in earlier.get("files", {}):
         (directory / name).unlink(missing_ok=True)
 
@@ -226,12 +239,11 @@ def name_outputs(files: FileSet, as_json: bool) -> dict[str, Path]:
 
 def _refuse_place(out: Path, model: Path, data: Path, sources: dict[str, Path]) -> None:
     """Refuse to write among the documents, into the model, or over what is read."""
-    place = out.resolve()
     for directory, what in ((model, "the model directory"), (data, "the directory of the documents")):
-        if directory.is_dir() and directory.resolve() in (place, *place.parents):
+        if directory.is_dir() and is_at_or_below(out, directory):
             raise InputError(f"{out} lies in {what}; choose another place for predictions.")
     for name, path in sources.items():
-        if (place / name).exists() and (place / name).samefile(path):
+        if (out / name).exists() and lead_to_same(out / name, path):
             raise InputError(f"{path} is read by this command and would be overwritten; choose another place for predictions.")
     if MANIFEST in sources:
         raise InputError(f"{MANIFEST} is the name of Ramify's manifest of predictions; rename {sources[MANIFEST]}.")

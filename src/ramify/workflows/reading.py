@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import logging
-import shutil
+import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from ramify.arguments import as_path
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus, is_file_set, read_corpus
 from ramify.errors import InputError, RamifyError
@@ -24,6 +27,8 @@ from ramify.workflows.many_files import read_sharded
 SHOWN_ROWS = 5  # bad rows that are named
 STDIN = "standard input"
 LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
+BLOCK = 1 << 20  # bytes to copy at a time
+OTHER_PLACE = "set TMPDIR to a directory on a disk with more room"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +63,12 @@ class ReadOptions:
         """
         if isinstance(data, Corpus):
             return data
+        data = as_path(data, "data")
         settings: dict[str, Any] = {"text": self.text, "label": self.label, "label_separator": self.label_separator}
         settings |= {"strict": self.strict, "encoding": self.encoding, "is_label": is_label, "like": like}
         if sharding is not None and needs_shards(data):
             return self._labelled(read_sharded(data, **sharding, **settings))
-        with readable(Path(data)) as file:
+        with readable(data) as file:
             corpus = read_corpus(file, may_be_empty=may_be_empty, **settings)
             if str(data) == "-":
                 corpus = replace(corpus, source=STDIN, bad_rows=[replace(row, source=STDIN) for row in corpus.bad_rows])
@@ -89,15 +95,56 @@ def readable(path: Path) -> Iterator[Path]:
     if str(path) != "-" and (path.is_file() or path.is_dir() or not path.exists()):
         yield path
         return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "input"
-        with open(copy, "wb") as file, nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb") as pipe:
-            shutil.copyfileobj(pipe, file)
+    name = STDIN if str(path) == "-" else str(path)
+    with temporary_directory() as folder:
+        _copy(path, name, folder / "input")
         try:
-            yield copy
+            yield folder / "input"
         except RamifyError as error:
-            error.args = (str(error).replace(str(copy), STDIN if str(path) == "-" else str(path)),)
+            error.args = (str(error).replace(str(folder / "input"), name),)
             raise
+
+
+@contextmanager
+def temporary_directory() -> Iterator[Path]:
+    """A directory for files that are needed in this block only."""
+    with ExitStack() as made:
+        try:
+            folder = made.enter_context(tempfile.TemporaryDirectory())
+        except OSError as error:
+            raise InputError(f"no temporary directory can be made: {error.strerror}; {OTHER_PLACE}.") from None
+        yield Path(folder)
+
+
+def _copy(path: Path, name: str, copy: Path) -> None:
+    """Copy standard input (-) or a pipe to a file."""
+    try:
+        with open(copy, "wb") as file:
+            file.writelines(_blocks(path, name))
+    except OSError as error:
+        raise InputError(f"cannot copy {name} to {copy.parent}: {error.strerror}; {OTHER_PLACE}.") from None
+
+
+def _blocks(path: Path, name: str) -> Iterator[bytes]:
+    """The content of standard input (-) or a pipe, a block at a time; refuses a device, which may never end."""
+    try:
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb") as source:
+            is_device = _is_device(source)
+            while block := source.read(BLOCK):
+                if is_device:
+                    raise InputError(f"{name} is a device, not a file of documents; give a file.")
+                yield block
+    except OSError as error:
+        why = "it is closed" if error.errno == errno.EBADF else error.strerror
+        raise InputError(f"{name} cannot be read: {why}; give a file.") from None
+
+
+def _is_device(source: IO[bytes]) -> bool:
+    """Whether what is read is a device other than a terminal."""
+    try:
+        return stat.S_ISCHR(os.fstat(source.fileno()).st_mode) and not source.isatty()
+    except OSError:  # another program has put something else in the place of standard input
+        return False
 
 
 def note_contents(corpus: Corpus) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +17,6 @@ from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, LabelError, ModelError
 from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
-from ramify.features.text_analysis import STOP_LISTS
 from ramify.formatting import counted
 from ramify.metrics import Report
 from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
@@ -28,6 +25,7 @@ from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.learning import check_number, refuse_paths
 from ramify.workflows.evaluation import check_labels, evaluate_with_errors
+from ramify.workflows.option_values import parse_characters, parse_system, read_stop_words
 from ramify.workflows.reading import ReadOptions, needs_shards, read_added
 
 if TYPE_CHECKING:
@@ -289,33 +287,6 @@ def new_vectorizer(system: System, words: Mapping[str, Any], characters: str | N
     return FeatureUnion([vectorizer, beside], [1.0, weight])
 
 
-def parse_characters(given: str) -> tuple[tuple[int, int] | None, float]:
-    """The shortest and longest n-grams of characters, None for "none", and their weight beside words.
-
-    >>> parse_characters("3-4"), parse_characters("5:0.5"), parse_characters("none")
-    (((3, 4), 1.0), ((5, 5), 0.5), (None, 1.0))
-    """
-    if given == "none":
-        return None, 1.0
-    found = re.fullmatch(r"([1-9]\d?)(?:-([1-9]\d?))?(?::(\d{1,3}(?:\.\d{1,9})?))?", given)
-    lengths, weight = ((int(found[1]), int(found[2] or found[1])), float(found[3] or 1)) if found else ((1, 0), 1.0)
-    if lengths[0] > lengths[1] or weight == 0:
-        allowed = "the lengths of n-grams such as 3-4, with a weight beside words if need be, such as 3-4:0.5, or none"
-        raise InputError(f"--characters is {given!r}; give {allowed}.")
-    return lengths, weight
-
-
-def read_stop_words(given: str | None) -> str | list[str] | None:
-    """The name of a stop list, or the words of a file."""
-    if given is None or given in STOP_LISTS:
-        return given
-    try:
-        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError):
-        names = " or ".join(repr(name) for name in STOP_LISTS)
-        raise InputError(f"--stop-words is {given!r}; give {names}, or a text file with one word per line.") from None
-
-
 def new_learner(system: System, params: Mapping[str, Any], option: str = "--param") -> Any:
     """The learner of a system, with some of its parameters set."""
     learner = system.learner()
@@ -324,41 +295,6 @@ def new_learner(system: System, params: Mapping[str, Any], option: str = "--para
         if name not in allowed:
             raise InputError(f"{option} {name} is not a parameter of {system.name}; it has {', '.join(allowed)}.")
     return learner.set_params(**params)
-
-
-def parse_system(given: str) -> tuple[str, dict[str, Any]]:
-    """The name of a system, and the parameters after a colon.
-
-    >>> parse_system("nb:alpha=0.1,fit_prior=false")
-    ('nb', {'alpha': 0.1, 'fit_prior': False})
-    """
-    name, pairs = split_params(given)
-    return name, parse_params(pairs, f"a parameter of --system {name}")
-
-
-def split_params(given: str) -> tuple[str, list[str]]:
-    """The name of a system or a rule, and the parameters after a colon.
-
-    >>> split_params("isotonic:penalty=[1,2],threshold=0.4")
-    ('isotonic', ['penalty=[1,2]', 'threshold=0.4'])
-    """
-    name, colon, params = given.partition(":")
-    # a comma separates parameters where a name and an equals sign follow, and otherwise belongs to a value
-    return name.strip(), re.split(r",(?=\s*\w+\s*=)", params) if colon else []
-
-
-def parse_params(pairs: Sequence[str], option: str = "--param") -> dict[str, Any]:
-    """``alpha=0.1`` and the like; values are JSON or plain words."""
-    params: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"{option} is {pair!r}; give a name and a value, such as alpha=0.1.")
-        try:
-            params[name.strip()] = json.loads(value)
-        except ValueError:
-            params[name.strip()] = value
-    return params
 
 
 # ---- training and evaluating --------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.persistence import exclusive_writer, is_model, model_fingerprint
+from ramify.persistence.paths import resolved
 from ramify.taxonomy import Taxonomy, diff_taxonomies, expand_to_ancestors, most_specific, read_reassignments, read_taxonomy
 from ramify.taxonomy.diff import Reassignments, TaxonomyDiff, refuse_unassigned
 from ramify.workflows.evaluation import check_labels
@@ -336,7 +337,7 @@ def update_model(model: str | Path, options: UpdateOptions, to: str | Path | Non
     options.check()
     with ExitStack() as held:
         with stage("waiting for another update of the model", 1):
-            held.enter_context(exclusive_writer(target.resolve(), seconds=LOCK_SECONDS))
+            held.enter_context(exclusive_writer(resolved(target), seconds=LOCK_SECONDS))
         before = model_fingerprint(model)
         done = _updated(model, options)
         if is_model(target) and to is None and model_fingerprint(target) != before:
