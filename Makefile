@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
 BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test quick check lint types imports words docs tests sanitize compilers fuzz faults wheel pictures bench reproduce clean
+.PHONY: demo test quick check lint types imports words docs tests kernels sanitize compilers fuzz fuzz-kernels faults wheel pictures bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
 
-test: lint types imports words docs tests
+test: lint types imports words docs kernels tests
 
 # An answer in two minutes: without tests that start servers, clusters, browsers or builds.
 quick: lint types imports words
@@ -67,6 +67,24 @@ sanitize: $(VENV)/.test
 	LD_PRELOAD="$(foreach lib,asan ubsan stdc++,$(shell g++ -print-file-name=lib$(lib).so))" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=print_stacktrace=1 RAMIFY_CORE=build/sanitize PYTHONPATH=tests \
 	$(BIN)/python -m pytest -q -n 2 -p other_core $(SANITIZED)
+
+# Kernels with random inputs, under the same sanitizers: a minute with Clang's libFuzzer, which looks for inputs that reach new
+# code (make fuzz-kernels SECONDS=3600), or 20,000 random inputs with GCC in make test.
+FUZZED := tests/attacks/kernels/fuzz_kernels.cpp $(patsubst %,src/ramify/native/%.cpp,terms closure isotonic h_loss sparse_rows)
+SANITIZERS := -std=c++17 -O1 -g -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS -I src/ramify/native
+SECONDS := 60
+
+build/fuzz_kernels: $(FUZZED) $(NATIVE)
+	@mkdir -p build
+	$(CXX) $(SANITIZERS) -fsanitize=address,undefined $(FUZZED) -o $@
+
+kernels: build/fuzz_kernels
+	build/fuzz_kernels 20000
+
+fuzz-kernels:
+	@mkdir -p build/kernel-corpus build/attack-findings
+	clang++ $(SANITIZERS) -DRAMIFY_LIBFUZZER -fsanitize=fuzzer,address,undefined $(FUZZED) -o build/guided_kernels
+	build/guided_kernels -max_total_time=$(SECONDS) -artifact_prefix=build/attack-findings/ build/kernel-corpus
 
 compilers: $(VENV)/.build
 	for compiler in g++ clang++; do \

@@ -12,6 +12,7 @@ import ramify
 
 hypothesis.settings.register_profile("ramify", deadline=None, max_examples=150, print_blob=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=3000, print_blob=True)
+hypothesis.settings.register_profile("brief", deadline=None, max_examples=15, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ramify"))
 
 

@@ -202,7 +202,7 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse what came, the head of a request in pieces no larger than what is left of its limit."""
         if self.phase == ANSWER:
-            self._end_after_answer()
+            self._end_after_response()
         while data and self.phase in (HEAD, IDLE) and self._reads_on:
             room = self.limiter.limits.head_bytes - self._head_bytes
             if room <= 0:
@@ -217,14 +217,14 @@ class Connection(HttpToolsProtocol):
             if self._reads_on and self._sent_bytes > self.limiter.limits.head_bytes + FRAMING * self._body_bytes:
                 self._refuse(ApiError(431, "head", "there is too much between the pieces of the body."))
 
-    def _end_after_answer(self) -> None:
+    def _end_after_response(self) -> None:
         """Read no further request on this connection."""
         self._reads_on, self.cycle.keep_alive = False, False
 
     def on_message_begin(self) -> None:
         """A request begins."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end_after_answer()
+            self._end_after_response()
             return
         self._head_bytes, self._body_bytes, self._sent_bytes, self._n_trailers = max(1, self._head_bytes), 0, 0, 0
         self._has_all = False
@@ -262,7 +262,7 @@ class Connection(HttpToolsProtocol):
             self._enter(BODY)
             super().on_headers_complete()
             if self.parser.should_upgrade():
-                self._end_after_answer()
+                self._end_after_response()
                 self.cycle.more_body, self._has_all = False, True
                 self._enter(ANSWER)
 
