@@ -124,18 +124,23 @@ class Traffic:
         await asyncio.gather(*tasks)
 
     async def ask(self, request: bytes, expected: int = 200) -> bytes:
-        """Send one request on a connection of its own, and read all of the answer."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        try:
-            writer.write(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
-            answer = await reader.read(-1)
-        finally:
-            writer.close()
-        status = int(answer.split(b" ", 2)[1])
-        self.counts[f"{status}"] += 1
+        """Send one request on a connection of its own, and read all of the answer; try again while the server is busy."""
+        while True:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            try:
+                writer.write(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+                answer = await reader.read(-1)
+            finally:
+                writer.close()
+            head, _, body = answer.partition(b"\r\n\r\n")
+            status = int(answer.split(b" ", 2)[1])
+            self.counts[f"{status}"] += 1
+            if status != 503 or b"retry-after: 1" not in head.lower():
+                break
+            await asyncio.sleep(1.0)
         if status != expected:
-            raise RuntimeError(f"status {status} instead of {expected}: {answer[-200:]!r}")
-        return answer.partition(b"\r\n\r\n")[2]
+            raise RuntimeError(f"status {status} instead of {expected}: {body[:200]!r}")
+        return body
 
     async def post(self, path: str, values: Any, expected: int = 200) -> Any:
         """Send JSON, and read JSON."""

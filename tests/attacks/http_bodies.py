@@ -17,7 +17,7 @@ MODELS = {"nb": "nb", "calibrated": "guarantee", "dag": "dag, svm"}
 JSON_BODIES: dict[str, Any] = {
     "/v1/classify": {"texts": ["red b1 box", "new"], "model": "nb", "top": 2, "threshold": 0.1, "within": ["a"], "without": []},
     "/v1/explain": {"text": "red b1 box", "label": "a/b", "model": "nb"},
-    "/v1/reviews": {"model": "nb", "texts": ["red b1 box"]},
+    "/v1/reviews": {"model": "nb", "documents": [{"text": "red b1 box", "source": "mail"}]},
     "/v1/reviews/1/decisions": {"action": "accept", "labels": ["a/b"], "comment": "yes"},
 }
 TABLES = ("/v1/batch", "/v1/evaluate")
@@ -57,11 +57,12 @@ def _client(folder: Path, scratch: Path) -> Any:
     from ramify.server.services import Services
     from ramify.server.settings import Limits, Settings
 
-    limits = Limits(texts=50, characters=5000, body_bytes=1 << 20, upload_bytes=1 << 20)
+    limits = Limits(texts=50, characters=5000, upload_bytes=1 << 26)
     settings = Settings({name: folder / name for name in MODELS}, reviews=scratch / "served.db", limits=limits, threads=1)
     client = TestClient(make_app(Services(settings)), base_url="http://localhost")
     client.__enter__()
-    client.post("/v1/reviews", json={"model": "nb", "texts": ["red b1 box"]})
+    queued = client.post("/v1/reviews", json={"model": "nb", "documents": [{"text": "red b1 box"}]})
+    assert queued.status_code == 201, queued.text  # so that there is a document to decide about
     return client
 
 
@@ -110,7 +111,8 @@ def attempt(case: dict[str, Any], folder: Path, scratch: Path) -> str:
         f"{quote(name)}={quote(value, encoding='latin-1', errors='replace')}" for name, value in case.get("query", ())
     )
     url = case["path"] + (f"?{query}" if query else "")
-    found = client.request(case["method"], url, content=base64.b64decode(case["body"]), headers=case["headers"])
+    body = edits.unpack(case["packed"]) if "packed" in case else base64.b64decode(case["body"])
+    found = client.request(case["method"], url, content=body, headers=case["headers"])
     assert found.status_code < 500 or found.status_code == 503, f"status {found.status_code}: {found.text[:300]}"
     assert "Traceback" not in found.text, found.text[:300]
     assert ".py" not in found.text or found.headers["content-type"].startswith(("text/html", "text/javascript")), found.text[

@@ -8,11 +8,15 @@ import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
 
+from ramify.server import connections
+from ramify.server.connections import Connection
 from ramify.server.keys import add_key
+from ramify.server.settings import ConnectionLimits
 
 pytestmark = pytest.mark.slow
 
@@ -309,3 +313,19 @@ def test_a_client_that_disconnects_is_no_defect(server):
     assert server.ask() == 200
     rows = [json.loads(line) for line in server.log.read_text().splitlines()]
     assert not [row for row in rows if row["event"] == "defect" or row["level"] == "error"]
+
+
+@pytest.mark.parametrize(("rate", "is_kept"), [(1_000, False), (40_000, True)])
+def test_a_client_that_reads_a_little_now_and_then_keeps_an_answer_only_at_a_rate(monkeypatch, rate, is_kept):
+    now = 0.0
+    monkeypatch.setattr(connections, "monotonic", lambda: now)
+    connection = Connection.__new__(Connection)
+    connection.limiter = SimpleNamespace(limits=ConnectionLimits())
+    connection.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
+    for _ in range(100):
+        connection.pause_writing()
+        now += connections.BUFFER / 2 / rate
+        if now > connection.deadline(ConnectionLimits()):
+            break
+        connection.resume_writing()
+    assert (connection._unread_since is None) == is_kept

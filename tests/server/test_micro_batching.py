@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ramify.server.errors import ApiError
-from ramify.server.micro_batching import MOST, BatchTime, MicroBatcher
+from ramify.server.micro_batching import MOST, PART, PART_CHARACTERS, BatchTime, MicroBatcher
 
 SLOW = 1.0  # expected seconds that send every batch to a thread
 
@@ -148,3 +148,96 @@ def test_a_model_that_turns_out_slow_leaves_the_loop():
         batch_time.note(1, 0.05)
     assert batch_time.expect(1) > 0.04
     assert batch_time.expect(320) == pytest.approx(10 * batch_time.expect(32))
+
+
+# ---- long requests are classified in parts ----------------------------------------------------------------------------
+
+
+def batches_for(asks, workers=1):
+    """The sizes of all batches with the first text of each, in order, while one worker has been busy with something else."""
+    release, order = threading.Event(), []
+
+    def work(texts):
+        order.append((texts[0][:5], len(texts)))
+        return upper(texts)
+
+    async def main():
+        batcher, slow = MicroBatcher(workers, 100_000), BatchTime(SLOW)
+        first = asyncio.create_task(batcher.ask("block", lambda texts: release.wait(10) and texts, slow, ["x"], 60))
+        await asyncio.sleep(0.01)
+        tasks = []
+        for key, texts in asks:
+            tasks.append(asyncio.create_task(batcher.ask(key, work, slow, texts, 60)))
+            await asyncio.sleep(0)
+        release.set()
+        answers = await asyncio.gather(*tasks)
+        await first
+        assert [list(answer) for answer in answers] == [upper(texts) for _, texts in asks]
+        assert batcher.waiting == 0
+        batcher.close()
+
+    run(main)
+    return order
+
+
+def test_a_short_request_waits_for_one_part_of_a_long_one():
+    long = [("a", [f"long{i}"] * 1_000) for i in range(5)]
+    order = batches_for([*long, ("a", ["short"])])
+    assert ("short", 1) in order[:2]
+    assert max(size for _, size in order) <= PART
+
+
+def test_a_short_request_waits_no_longer_if_the_long_ones_have_other_options():
+    long = [(f"k{i}", [f"long{i}"] * 1_000) for i in range(20)]
+    order = batches_for([*long, ("a", ["short"])])
+    assert ("short", 1) in order[:2]
+
+
+def test_long_requests_take_turns():
+    order = batches_for([("a", ["long0"] * 1_000), ("a", ["long1"] * 1_000), ("b", ["long2"] * 1_000)])
+    assert {text for text, _ in order[:4]} == {"long0", "long1", "long2"}
+
+
+def test_short_requests_do_not_starve_long_ones():
+    order = batches_for([("a", ["long0"] * 300), *[("a", [f"s{i:04}"] * 16) for i in range(100)]])
+    assert [text for text, _ in order[:6]].count("long0") == 3
+
+
+def test_parts_are_bounded_by_characters():
+    text = "y" * (PART_CHARACTERS // 2)
+    order = batches_for([("a", [text] * 5), ("a", ["z" * (2 * PART_CHARACTERS)] * 2)])
+    assert sorted(size for _, size in order) == [1, 1, 1, 2, 2]
+
+
+def test_parts_of_one_request_run_at_the_same_time():
+    both = threading.Barrier(2, timeout=30)
+
+    async def main():
+        batcher = MicroBatcher(2, 10_000)
+        found = await batcher.ask(
+            "k", lambda texts: both.wait() is not None and upper(texts), BatchTime(SLOW), ["x"] * 2 * PART, 60
+        )
+        assert list(found) == ["X"] * 2 * PART
+        batcher.close()
+
+    run(main)
+
+
+def test_what_nobody_waits_for_is_not_classified_further():
+    release, sizes = threading.Event(), []
+
+    def work(texts):
+        release.wait(10)
+        sizes.append(len(texts))
+        return texts
+
+    async def main():
+        batcher = MicroBatcher(1, 10_000)
+        with pytest.raises(ApiError):
+            await batcher.ask("k", work, BatchTime(SLOW), ["x"] * 10 * PART, 0.01)
+        release.set()
+        await batcher.ask("k", work, BatchTime(SLOW), ["y"], 60)
+        assert (sizes, batcher.waiting) == ([PART, 1], 0)
+        batcher.close()
+
+    run(main)

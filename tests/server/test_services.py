@@ -5,41 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import pytest
 from starlette.testclient import TestClient
 
 from ramify.server.app import make_app
-from ramify.server.errors import ApiError
-from ramify.server.services import BoundedPool, MemoryBudget, Services, UploadSlots
+from ramify.server.services import Services
 from ramify.server.settings import Limits, Settings
-
-
-def test_a_place_is_taken_until_it_is_given_back():
-    places = UploadSlots(2)
-    places.enter("full")
-    places.enter("full")
-    with pytest.raises(ApiError, match="full"):
-        places.enter("full")
-    places.leave()
-    places.enter("full")
-
-
-def test_work_beyond_the_room_is_refused_and_late_work_is_not_waited_for():
-    async def main():
-        turns, go_on = BoundedPool(1, 1, "t"), threading.Event()
-        first = asyncio.create_task(turns.run(0.05, go_on.wait, 5))
-        second = asyncio.create_task(turns.run(5, lambda: "second"))
-        await asyncio.sleep(0.02)
-        with pytest.raises(ApiError, match="busy"):
-            await turns.run(5, lambda: "third")
-        with pytest.raises(ApiError) as late:
-            await first
-        assert late.value.status == 504
-        go_on.set()
-        assert await second == "second"
-        turns.close()
-
-    asyncio.run(main())
 
 
 def test_a_server_ends_while_one_of_its_threads_waits_for_its_loop(models):
@@ -74,19 +44,6 @@ def test_a_server_ends_while_one_of_its_threads_waits_for_its_loop(models):
 
 
 # ---- memory ---------------------------------------------------------------------------------------------------------------
-
-
-def test_requests_reserve_no_more_memory_than_there_is():
-    budget = MemoryBudget(100)
-    budget.reserve(60, 0)
-    with pytest.raises(ApiError) as caught:
-        budget.reserve(41, 0)
-    assert (caught.value.status, caught.value.retry_after, budget.used) == (503, 1, 60)
-    with pytest.raises(ApiError) as caught:
-        budget.reserve(60, 41)
-    assert (caught.value.status, caught.value.code, budget.used) == (413, "memory", 60)
-    budget.release(60)
-    budget.reserve(100, 0)
 
 
 def serving_with(models, memory_bytes):

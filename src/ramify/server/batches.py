@@ -13,7 +13,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -26,12 +26,17 @@ from ramify.data.documents import find_columns
 from ramify.data.tables import csv_table, json_row
 from ramify.errors import DataError
 from ramify.server.errors import ApiError, refuse_packed
-from ramify.server.streams import ByteInput
+from ramify.server.json_bounds import has_more_values
+from ramify.server.streams import LONGEST, ByteInput, line_too_long
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import Prediction, Predictor
 from ramify.workflows.predict_stream import PredictionTable, predict_batch
 
-CHARACTERS = 1 << 20  # of a batch
+CHARACTERS = 1 << 20  # of the texts of a batch
+BATCH_BYTES = 1 << 22  # of memory for the other cells of a batch
+CELLS = 5_000  # columns of a table, and values in a row of NDJSON
+CELL_BYTES = 100  # of memory for a cell beside its text
+SEPARATORS = (b",", b";", b"\t", b"|")  # between cells
 TABLE = Path("the table")
 BOM = b"\xef\xbb\xbf"
 
@@ -65,7 +70,8 @@ def predict_lines(
 
     on_batch: called with the predictions of each batch and the text column.
     """
-    lines = _plain_lines(source, ask.input_format)
+    meter = _RowMeter(min(LONGEST, ask.characters + CELLS) if ask.input_format == "csv" else LONGEST)
+    lines = meter.measured(_plain_lines(source, ask.input_format))
     if ask.input_format == "csv":
         columns, found = csv_table(TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines))
         text, rows = _find_text(columns, found, ask)
@@ -73,11 +79,12 @@ def predict_lines(
             find_columns(str(TABLE), columns, [], ask.id)
     else:
         columns, text, rows = _read_json(lines, ask)
+    kept = None if ask.echo or ask.output_format == "csv" else {text, ask.id or "id"}  # other cells are not returned
     table, write_json = PredictionTable(columns, predictor.options.top), _json_writer(ask, predictor.classifier.taxonomy_)
     emit(_csv([table.head]) if ask.output_format == "csv" else b"")
 
     def work(batch: Rows) -> bytes:
-        predictions = predict_batch(predictor, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
+        predictions = predict_batch(predictor, batch, text)
         on_batch(predictions, text)
         if ask.output_format == "csv":
             return _csv(map(table.cells, predictions))
@@ -88,7 +95,9 @@ def predict_lines(
         source.on_wait = batches.drain
         try:
             for number, row in rows:
-                batches.add(number, row, text, predictor.batch_size)
+                row, n_characters = _needed(row, text, kept, ask.characters)
+                batches.add(number, row, n_characters, 0 if kept is not None else meter.cost_of(row), predictor.batch_size)
+                meter.begin_row()
             batches.drain()
         finally:
             source.on_wait = lambda: None
@@ -104,15 +113,15 @@ class _OrderedBatches:
     ) -> None:
         self._pool, self._threads, self._work, self._emit = pool, threads, work, emit
         self._batch: Rows = []
-        self._characters = 0
+        self._characters = self._cost = 0
         self.waiting: deque[Future[bytes]] = deque()
 
-    def add(self, number: int, row: Any, text: str, most: int) -> None:
-        """Add a row; start a full batch and emit finished results."""
+    def add(self, number: int, row: Any, n_characters: int, cost: int, most: int) -> None:
+        """Add a row; start a full batch and emit finished results. cost: bytes of its other cells."""
         self._batch.append((number, row))
-        cell = row.get(text) if isinstance(row, dict) else None
-        self._characters += len(cell) if isinstance(cell, str) else 0
-        if len(self._batch) >= most or self._characters >= CHARACTERS:
+        self._characters += n_characters
+        self._cost += cost
+        if len(self._batch) >= most or self._characters >= CHARACTERS or self._cost >= BATCH_BYTES:
             self._begin()
             while self.waiting and (len(self.waiting) > 2 * self._threads or self.waiting[0].done()):
                 self._emit(self.waiting.popleft().result())
@@ -126,26 +135,81 @@ class _OrderedBatches:
     def _begin(self) -> None:
         if self._batch:
             self.waiting.append(self._pool.submit(self._work, self._batch))
-            self._batch, self._characters = [], 0
+            self._batch, self._characters, self._cost = [], 0, 0
 
 
-def _checked(row: Any, text: str, most: int) -> Any:
-    """The row, or a BadRow if its text is too long."""
-    cell = row.get(text) if isinstance(row, dict) else None
-    if not isinstance(cell, str) or len(cell) <= most:
-        return row
+class _RowMeter:
+    """Measures the lines of each row before they are parsed. most: marks between cells, more than any text may have."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._marks = self._bytes = 0
+        self._line = b""
+
+    def measured(self, lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        """The same lines; a row that would take too much memory ends the table."""
+        for number, line in lines:
+            self._line = line
+            self._bytes += len(line)
+            if self._bytes > self._most:  # seldom; fewer bytes cannot be more marks
+                self._refuse_if_large(number)
+            yield number, line
+
+    def _refuse_if_large(self, number: int) -> None:
+        if self._bytes > LONGEST:
+            raise line_too_long()
+        self._marks += sum(map(self._line.count, SEPARATORS))
+        if self._marks > self._most:
+            raise ApiError(413, "too-many-values", f"line {number} has more cells than its text may have characters.")
+
+    def cost_of(self, row: Any) -> int:
+        """About the bytes of memory of the row that was read last, without its text."""
+        n_values = self._line.count(b",") + self._line.count(b"{") + self._line.count(b"[")  # of one line, or of the last one
+        return self._bytes + CELL_BYTES * max(n_values, len(row) if isinstance(row, dict) else 0)
+
+    def begin_row(self) -> None:
+        """The next lines are those of another row."""
+        self._marks = self._bytes = 0
+
+
+def check_columns(head: bytes) -> None:
+    """Refuse a table with too many columns by its first row."""
+    if max(map(head.count, SEPARATORS)) >= CELLS:
+        raise ApiError(413, "too-many-values", f"the table has more than {CELLS:,} columns; send those that are needed.")
+
+
+def _needed(row: Any, text: str, kept: set[str] | None, most: int) -> tuple[Any, int]:
+    """The row without what is not returned, or a BadRow if its text is too long; and the characters of the text."""
+    if not isinstance(row, dict):
+        return (row, 0) if kept is None or not isinstance(row, BadRow) else (_narrowed(row, kept), 0)
+    if kept is not None:
+        row = {name: cell for name, cell in row.items() if name in kept}
+    cell = row.get(text)
+    if not isinstance(cell, str):
+        return row, 0
+    if len(cell) <= most:
+        return row, len(cell)
     problem = f"the text has {len(cell):,} characters; up to {most:,} are allowed"
-    return BadRow(str(TABLE), 0, problem, {**row, text: cell[:100]})
+    return BadRow(str(TABLE), 0, problem, {**row, text: cell[:100]}), 0
+
+
+def _narrowed(row: BadRow, kept: set[str]) -> BadRow:
+    return replace(row, cells={name: cell for name, cell in row.cells.items() if name in kept})
 
 
 def _plain_lines(source: ByteInput, kind: str) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without a byte order mark."""
+    has_head = False
     for number, line in enumerate(source.lines(), start=1):
         if number == 1:
             refuse_packed(line[:4])
             if kind == "csv" and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise DataError("the table is in UTF-16; send it in UTF-8.")
-        yield number, line.removeprefix(BOM) if number == 1 else line
+            line = line.removeprefix(BOM)
+        if kind == "csv" and not has_head and line.strip():
+            check_columns(line)
+            has_head = True
+        yield number, line
 
 
 def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], str, Numbered]:
@@ -165,6 +229,9 @@ def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
             if number == 1 and bare[:1] not in (b"{", b'"', b"["):
                 wanted = "send one object per line, or a table as CSV with 'Content-Type: text/csv'"
                 raise DataError(f"the first line is not JSON; {wanted}.")
+            if has_more_values(bare, CELLS):
+                yield number, BadRow(str(TABLE), number, f"the row has more than {CELLS:,} values")
+                continue
             row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare)
             yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 

@@ -32,6 +32,7 @@ STREAMS = (b"/v1/batch", b"/v1/evaluate")  # their routes have time limits of th
 SPARE = 128  # file descriptors that are not for connections
 TICK = 0.5  # seconds between two looks at the deadlines
 LOG_INTERVAL = 5.0  # seconds between two log lines on the same reason
+BUFFER = 1 << 16  # bytes of an answer that wait in the process before writing pauses
 FRAMING = 16  # bytes that a client may send around every byte of a body: sizes of chunks
 VERSIONS = ("1.0", "1.1")  # of HTTP
 BODIES = (b"content-length", b"transfer-encoding")  # headers of a request with a body
@@ -124,6 +125,7 @@ class Connection(HttpToolsProtocol):
     phase = HEAD
     is_stream = False
     _unread_since: float | None = None
+    _unread_seconds = 0.0  # that the answers have waited so far, more than a client with the least rate would let them wait
 
     # ---- what a connection waits for ------------------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Connection(HttpToolsProtocol):
     def deadline(self, limits: ConnectionLimits) -> float:
         """Until when the client must have done its part."""
         if self._unread_since is not None:
-            return self._unread_since + limits.unread_seconds
+            return self._unread_since + limits.unread_seconds - self._unread_seconds
         seconds = {HEAD: limits.head_seconds, REST: limits.rest_seconds, IDLE: limits.idle_seconds}
         if self.phase == BODY and not self.is_stream:
             return self.since + limits.body_seconds + self._body_bytes / limits.bytes_a_second
@@ -293,7 +295,9 @@ class Connection(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """The client has read what waited."""
-        self._unread_since = None
+        if self._unread_since is not None:
+            waited = monotonic() - self._unread_since - BUFFER / self.limiter.limits.bytes_a_second
+            self._unread_seconds, self._unread_since = max(0.0, self._unread_seconds + waited), None
         super().resume_writing()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, get_type_hints
@@ -12,6 +13,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from ramify.server.errors import ApiError
+from ramify.server.json_bounds import has_more_values, is_deeper, is_wide
 from ramify.server.keys import Caller
 from ramify.server.model_registry import ServedModel
 from ramify.server.schemas import ErrorResponse
@@ -89,7 +91,7 @@ def parse_object(name: str, given: str | None) -> dict[str, Any]:
         found = {} if given is None else json.loads(given)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or is_deeper(found):
         raise ApiError(422, name.replace("_", "-"), f'{name} is not a JSON object; give one, such as {{"fruit": 2}}.')
     return found
 
@@ -105,6 +107,7 @@ STATUS_TEXTS = {
     429: "Too many wrong keys came from one address.",
     422: "The request is not valid; the message says why.",
     503: "The server is busy; try again.",
+    507: "The review queue is full.",
     504: "The request took too long.",
 }
 
@@ -115,8 +118,37 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse, "description": STATUS_TEXTS[status]} for status in sorted({*every, *statuses})}
 
 
+LARGE = 1 << 16  # bytes of JSON that are validated in a thread
+MOST_VALUES = 1_000  # in a body of a few fields
+
+
+async def read_json(request: Request, most: int) -> bytes:
+    """The body; refused before it is parsed if it has more values than any honest request."""
+    body = await request.body()
+    if is_wide(body):
+        raise ApiError(400, "no-json", "the body is not JSON in UTF-8.")
+    if has_more_values(body, most):
+        raise ApiError(413, "too-many-values", f"the body has more than {most:,} values; send it in parts.")
+    return body
+
+
+class SmallRoute(APIRoute):
+    """A route of FastAPI whose body, if any, has a few fields."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler of every request."""
+        handle_valid = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            if request.method == "POST":
+                await read_json(request, MOST_VALUES)
+            return await handle_valid(request)
+
+        return handle
+
+
 class DirectRoute(APIRoute):
-    """A fast route whose body is JSON, for many requests per second: FastAPI only documents it.
+    """A fast route whose body is JSON, for many or large requests: FastAPI only documents it.
 
     The endpoint takes the request and a pydantic model of the body, `asked`, and returns a finished response, because resolving
     dependencies takes longer than a prediction.
@@ -130,11 +162,17 @@ class DirectRoute(APIRoute):
         async def handle(request: Request) -> Response:
             if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 raise ApiError(415, "content-type", "the body must be JSON; send 'Content-Type: application/json'.")
-            try:
-                asked = kind.model_validate_json(await request.body())
-            except ValidationError as error:
-                raise RequestValidationError([{**error.errors()[0], "loc": ("body", *error.errors()[0]["loc"])}]) from None
+            body = await read_json(request, request.app.state.services.settings.limits.body_values)
+            asked = _validated(kind, body) if len(body) <= LARGE else await asyncio.to_thread(_validated, kind, body)
             response: Response = await endpoint(request, asked)
             return response
 
         return handle
+
+
+def _validated(kind: type[BaseModel], body: bytes) -> BaseModel:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    raise RequestValidationError([{**first, "loc": ("body", *first["loc"])}])

@@ -41,3 +41,13 @@ def busy(what: str = "too many documents are waiting") -> ApiError:
 def too_slow(seconds: float) -> ApiError:
     """The request took too long."""
     return ApiError(504, "too-slow", f"the prediction took longer than {seconds:g} seconds; send fewer or shorter texts.")
+
+
+def gone() -> ApiError:
+    """The client has closed its connection; nobody reads this."""
+    return ApiError(499, "gone", "the client disconnected.")
+
+
+def crowded_out() -> ApiError:
+    """Another table took the place of one whose client kept the server waiting."""
+    return ApiError(503, "crowded-out", "another table needed the place, since this one came too slowly; send it again.", 1)

@@ -20,8 +20,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ramify.server.bounds import CURRENT, Call, MemoryBudget
 from ramify.server.errors import ApiError, defect, too_large
-from ramify.server.services import MemoryBudget, Services
+from ramify.server.services import Services
 from ramify.server.settings import ConnectionLimits
 
 SHOWN = 200  # characters of a document in a log line
@@ -79,6 +80,8 @@ METHODS = (*SAFE, "POST", "PUT", "PATCH", "DELETE")
 UPLOADS = ("/v1/batch", "/v1/evaluate")
 JSON_COST = 16  # bytes of memory for each byte of a JSON request: the texts, their vectors, and the answer
 COSTS = {"/v1/batch": 0, "/v1/evaluate": 0}  # their routes reserve what they need
+PIECE = 1 << 16  # bytes of an answer that are sent at a time; a smaller answer needs no reservation
+BODY_COPIES = 2  # of a request that are held while its answer is sent: bytes and texts
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -128,9 +131,11 @@ class RequestMiddleware:
         limits = self._services.settings.limits
         limit = limits.upload_bytes if scope["path"] in UPLOADS else limits.body_bytes
         logged = _RequestLog(receive, send, limit, self._services.memory, COSTS.get(scope["path"], JSON_COST))
+        logged.call.has_all = scope["method"] in SAFE  # their bodies are not read
         try:
             self._check(scope, limit)
-            scope["state"]["reserve"] = logged.reserve
+            CURRENT.set(logged.call)
+            scope["state"]["reserve"] = logged.call.reserve
             await self._app(scope, logged.receive, logged.send)
         except ApiError as error:
             if error.code == "wrong-key":
@@ -141,11 +146,15 @@ class RequestMiddleware:
         except ClientDisconnect:
             logged.code = "gone"
         except Exception:
-            log.error("defect", exc_info=True, extra={"fields": {"path": str(scope.get("path"))[:200]}})
+            refused = logged.refused  # raised by send; the application cannot know what to do then
+            if refused is None:
+                log.error("defect", exc_info=True, extra={"fields": {"path": str(scope.get("path"))[:200]}})
+            else:
+                logged.code = refused.code
             if not logged.has_begun:
-                await send_refusal(logged.send, defect())
+                await send_refusal(logged.send, refused or defect())
         finally:
-            logged.release()
+            logged.call.end()
             self._note(scope, logged)
 
     def _check(self, scope: Scope, limit: int) -> None:
@@ -188,39 +197,72 @@ class RequestMiddleware:
 
 
 class _RequestLog:
-    """The status, size and duration of one request."""
+    """The status, size and duration of one request; what it receives and sends is counted in its call."""
 
     def __init__(self, receive: Receive, send: Send, limit: int, memory: MemoryBudget, cost: int) -> None:
-        self._receive, self._send, self._limit, self._memory, self._cost = receive, send, limit, memory, cost
-        self._came, self._reserved = 0, 0
+        self._receive, self._send, self._limit, self._cost = receive, send, limit, cost
+        self._came, self._is_large = 0, False
+        self.call = Call(memory, self._wait_until_gone)
         self.began, self.status = perf_counter(), 499  # 499: the client closed the connection before a response
         self.code: str | None = None
+        self.refused: ApiError | None = None
         self.has_begun = False
 
     async def receive(self) -> Message:
+        call = self.call
+        if call.has_all:
+            return await self._receive()
+        call.reading.begin()
         message = await self._receive()
+        size = len(message.get("body", b""))
+        call.reading.end(size)
         if message["type"] == "http.request":
-            self._came += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                call.end_reading()
+            self._came += size
             if self._came > self._limit:
                 raise too_large(self._limit)
-            self.reserve(self._cost * len(message.get("body", b"")))
+            call.reserve(self._cost * size)
         return message
 
-    def reserve(self, count: int) -> None:
-        """Reserve memory until the request has ended."""
-        self._memory.reserve(count, self._reserved)
-        self._reserved += count
-
-    def release(self) -> None:
-        """Give back all memory."""
-        self._memory.release(self._reserved)
-        self._reserved = 0
+    async def _wait_until_gone(self) -> None:
+        """Only once the whole body has arrived: nobody else receives then, except to wait for the same."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self._reserve_response(message)
             self.has_begun, self.status = True, message["status"]
             message["headers"] = [*message.get("headers", ()), *HEADERS]
-        await self._send(message)
+            await self._send(message)
+            return
+        body = message.get("body", b"")
+        if not self._is_large or len(body) <= PIECE:  # a stream is sent as it comes
+            await self._send_piece(message)
+            return
+        # in pieces: while the client does not read, the request lasts, and so does its reservation
+        for start in range(0, len(body), PIECE):
+            more = start + PIECE < len(body) or message.get("more_body", False)
+            await self._send_piece({**message, "body": bytes(body[start : start + PIECE]), "more_body": more})
+
+    async def _send_piece(self, message: Message) -> None:
+        self.call.sending.begin()
+        try:
+            await self._send(message)
+        finally:
+            self.call.sending.end(len(message.get("body", b"")))
+
+    def _reserve_response(self, start: Message) -> None:
+        """Before a large answer of known length: reserve what it takes until it has been read."""
+        length = next((int(value) for name, value in start.get("headers", ()) if name == b"content-length"), 0)
+        self._is_large = length > PIECE
+        if self._is_large:
+            try:
+                self.call.reserve_response(length + BODY_COPIES * self._came)
+            except ApiError as error:
+                self.refused = error
+                raise
 
 
 def _address(scope: Scope) -> str:

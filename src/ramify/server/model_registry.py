@@ -69,6 +69,8 @@ class ServedModel:
             raise
         except RamifyError as error:
             raise ApiError(422, "rule", str(error)) from None
+        except RecursionError:
+            raise ApiError(422, "rule", "the parameters of the rule are nested too deeply.") from None
 
     @cached_property
     def _redecided(self) -> Callable[[str, str], ServedModel]:

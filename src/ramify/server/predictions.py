@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,14 @@ def check_texts(texts: list[str], limits: Limits) -> None:
         raise ApiError(413, "too-long", f"a text has {longest:,} characters; up to {limits.characters:,} are allowed.")
 
 
+def check_explainable(text: str, limits: Limits) -> None:
+    """Refuse a text that would take too long to explain."""
+    check_texts([text], limits)
+    if len(text) > limits.explain_characters:
+        most = f"up to {limits.explain_characters:,} can be explained, longer ones only classified"
+        raise ApiError(413, "too-long", f"the text has {len(text):,} characters; {most}.")
+
+
 async def predict_texts(services: Services, served: ServedModel, options: Any, texts: list[str]) -> list[dict[str, Any]]:
     """One result per text; an empty text gets the reason why it has no prediction."""
     problems = [why_not_text(text) for text in texts]
@@ -37,6 +46,7 @@ async def predict_texts(services: Services, served: ServedModel, options: Any, t
 
 
 SHOWN = 5  # labels that a reviewer sees
+QUEUE_COST = 16  # bytes of memory for each character of a text that is queued: the text, its vector, and its labels
 
 
 async def queue_texts(
@@ -59,11 +69,28 @@ async def queue_texts(
 async def queue_uncertain(
     services: Services, served: ServedModel, documents: Sequence[tuple[str, str | None]], by: str
 ) -> None:
-    """Queue documents with a low confidence; a failure is logged only, since nobody asked for it."""
+    """Queue documents with a low confidence; a failure is counted and logged only, since nobody asked for it."""
     try:
+        await services.on_reviews(services.require_reviews().check_room)  # before they are classified once more
         await queue_texts(services, served, documents, by)
     except RamifyError as error:
-        log_event("not queued", logging.WARNING, documents=len(documents), problem=str(error))
+        _note_not_queued(services, len(documents), str(error))
+
+
+def queue_in_background(services: Services, served: ServedModel, documents: Sequence[tuple[str, str | None]], by: str) -> None:
+    """The same, while the request gets its answer; the texts count in the memory of the server until they are written."""
+    size = QUEUE_COST * sum(len(text) for text, _ in documents)
+    try:
+        services.background.start(partial(queue_uncertain, services, served, documents, by), size)
+    except ApiError as error:
+        _note_not_queued(services, len(documents), str(error))
+
+
+def _note_not_queued(services: Services, count: int, problem: str) -> None:
+    """Count documents that nobody will review; log it, unless the same was logged a moment ago."""
+    services.metrics.reviews.labels("not queued").inc(count)
+    if due := services.not_queued.add(count):
+        log_event("not queued", logging.WARNING, documents=due, problem=problem)
 
 
 def confidence_of(result: dict[str, Any]) -> float:

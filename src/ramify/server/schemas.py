@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ramify.data.tables import LONE_SURROGATE
+from ramify.server.json_bounds import DEEPEST, is_deeper
 from ramify.server.reviews.store import Action, Decision
 
 
@@ -14,6 +15,12 @@ def _refuse_halves(text: str) -> str:
     if not text.isascii() and LONE_SURROGATE.search(text):
         raise ValueError("a lone surrogate is not valid text")
     return text
+
+
+def _refuse_depth(params: dict[str, Any]) -> dict[str, Any]:
+    if is_deeper(params):
+        raise ValueError(f"nested in more than {DEEPEST} levels")
+    return params
 
 
 MOST_TEXTS = 100_000  # in a list before validation stops; the server's own limit is lower
@@ -61,6 +68,7 @@ class LimitsOut(Out):
 
     texts: int
     characters: int
+    explain_characters: int
     body_bytes: int
     upload_bytes: int
     seconds: float
@@ -152,7 +160,7 @@ class ClassifyIn(In):
     nodes: Whole = Field(1, ge=1, le=10, description="With a risk: up to 2, 3, 5 or 10 nodes, one of which is right.")
     by_branch: bool = Field(False, description="With a risk: guarantee it within every top-level branch.")
     rule: Name | None = Field(None, description="A decision rule that needs no fitting, instead of the model's.")
-    rule_params: dict[str, Any] = Field(
+    rule_params: Annotated[dict[str, Any], AfterValidator(_refuse_depth)] = Field(
         {},
         description="Parameters of the rule; `costs`, `penalty` and `weights` also by node name, where other nodes have 1, 0 "
         "and 1.",

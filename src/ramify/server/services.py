@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from time import monotonic
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from ramify.server.errors import ApiError, busy, too_slow
+from ramify.server.bounds import BackgroundTasks, BoundedPool, MemoryBudget, UploadSlots
+from ramify.server.errors import ApiError
 from ramify.server.keys import Caller, KeyRing
 from ramify.server.micro_batching import MicroBatcher
 from ramify.server.model_registry import ModelRegistry, ServedModel
@@ -52,79 +52,27 @@ class ServerMetrics:
         return generate_latest(self._registry)
 
 
-Result = TypeVar("Result")
-Given = ParamSpec("Given")
+class RareLog:
+    """Counts what may happen very often, so that it is logged once in a while."""
 
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._count = clock, 0
+        self._logged_at = float("-inf")
+
+    def add(self, count: int) -> int:
+        """How many to log now; 0 if some were logged a moment ago."""
+        self._count += count
+        if self._clock() - self._logged_at < LOG_INTERVAL:
+            return 0
+        due, self._count, self._logged_at = self._count, 0, self._clock()
+        return due
+
+
+Result = TypeVar("Result")
+
+LOG_INTERVAL = 5.0  # seconds between two log lines on the same event
 LOCAL = Caller("local", "admin")
 MAX_WAITING = 64
-
-
-class UploadSlots:
-    """A fixed number of uploads, or of other work, at a time."""
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-
-    def enter(self, what: str) -> None:
-        """Take a slot, or raise if all are in use."""
-        if not self._free:
-            raise busy(what)
-        self._free -= 1
-
-    def leave(self) -> None:
-        """Free the slot."""
-        self._free += 1
-
-
-class MemoryBudget:
-    """The memory that all requests together may take; each reserves what it is expected to take before it takes it."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.used = most, 0
-
-    def reserve(self, count: int, held: int) -> None:
-        """Add to what a request has reserved; 413 if it needs more than there is, 503 if others need it now."""
-        if held + count > self.most:
-            needed = f"needs about {(held + count) / 1e6:,.0f} MB of memory, and the server has {self.most / 1e6:,.0f} MB"
-            raise ApiError(413, "memory", f"the request {needed}; send it in parts.")
-        if self.used + count > self.most:
-            raise busy("other requests need its memory")
-        self.used += count
-
-    def release(self, count: int) -> None:
-        """Give back what a request has reserved."""
-        self.used -= count
-
-
-class BoundedPool(UploadSlots):
-    """A thread pool with a bounded queue; a full queue raises 503."""
-
-    def __init__(self, workers: int, waiting: int, name: str) -> None:
-        super().__init__(workers + waiting)
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
-
-    async def run(
-        self, seconds: float | None, work: Callable[Given, Result], *args: Given.args, **options: Given.kwargs
-    ) -> Result:
-        """Run `work` in the pool; after `seconds` stop waiting for it, but let its thread finish."""
-        self.enter("other long work is under way")
-
-        def end(done: asyncio.Future[Any]) -> None:
-            self.leave()
-            if not done.cancelled():
-                done.exception()  # retrieved, so that asyncio does not warn
-
-        done = asyncio.get_running_loop().run_in_executor(self._pool, lambda: work(*args, **options))
-        done.add_done_callback(end)
-        try:
-            async with asyncio.timeout(seconds):
-                return await asyncio.shield(done)
-        except TimeoutError:
-            raise too_slow(seconds or 0) from None
-
-    def close(self) -> None:
-        """Take no more work, and wait for what is under way."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Services:
@@ -144,12 +92,15 @@ class Services:
         self.uploads = UploadSlots(settings.limits.uploads)  # for tables
         self.table_pool = BoundedPool(settings.limits.uploads, MAX_WAITING, "tables")
         self.slow_pool = BoundedPool(settings.threads, MAX_WAITING, "slow_pool")  # for other long work
+        self.explain_pool = BoundedPool(max(1, settings.threads // 2), MAX_WAITING, "explain")  # the longest has its own
         self.review_pool = BoundedPool(1, 10_000, "reviews")  # the one thread that uses the review store
-        self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews)
+        room = settings.limits.open_reviews, settings.limits.review_bytes
+        self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, *room)
+        self.background, self.not_queued = BackgroundTasks(self.memory), RareLog()
 
     def close(self) -> None:
         """Finish running work and close files."""
-        for part in (self.batcher, self.slow_pool, self.table_pool, self.review_pool, self.reviews):
+        for part in (self.batcher, self.slow_pool, self.explain_pool, self.table_pool, self.review_pool, self.reviews):
             if part is not None:
                 part.close()
 

@@ -22,6 +22,8 @@ class Limits:
     texts: per request. characters: per text. body_bytes: of a JSON request. upload_bytes: of a table. seconds: for a
     prediction. upload_seconds: to evaluate a table, and between two pieces of a stream. waiting: texts in the queue before
     the server answers 503. uploads: tables at a time. memory_bytes: that all requests together may take, as estimated.
+    explain_characters: of a text to explain, which takes far longer. values: in a JSON request, or ten per text if that is
+    more. open_reviews, review_bytes: documents that wait for a decision, and size of the review file, before no more is queued.
     """
 
     texts: int = 1_000
@@ -33,6 +35,15 @@ class Limits:
     waiting: int = 20_000
     uploads: int = 4
     memory_bytes: int = 2_048_000_000
+    explain_characters: int = 100_000
+    values: int = 20_000
+    open_reviews: int = 100_000
+    review_bytes: int = 2_000_000_000
+
+    @property
+    def body_values(self) -> int:
+        """Values in a JSON request."""
+        return max(self.values, 10 * self.texts)
 
 
 @dataclass(frozen=True, slots=True)

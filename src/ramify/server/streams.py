@@ -17,7 +17,7 @@ from typing import IO
 from ramify.server.errors import ApiError
 
 HELD = 1 << 22  # bytes in memory before the sender has to wait, or results go to a file
-LONGEST = 1 << 25  # bytes of a line
+LONGEST = 1 << 23  # bytes of a line
 
 
 class ByteInput:
@@ -65,7 +65,7 @@ class ByteInput:
                 begun.append(pieces.pop())
                 length += len(begun[-1])
             if length > LONGEST:
-                raise ApiError(413, "too-long", f"a line has more than {LONGEST:,} bytes; send shorter ones.")
+                raise line_too_long()
             yield from pieces
         if begun:
             yield b"".join(begun)
@@ -154,3 +154,8 @@ class ByteOutput:
         with self._lock:
             if self._file is not None:
                 self._file.close()
+
+
+def line_too_long() -> ApiError:
+    """A line, or a row of several lines, is longer than any text that is allowed."""
+    return ApiError(413, "too-long", f"a row has more than {LONGEST:,} bytes; send shorter ones.")

@@ -14,7 +14,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ VERSION = 1
 WAIT = 10.0  # seconds to wait for another process
 ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
 PARTS = ("", "-wal", "-journal")  # of a database: its file, its write-ahead log, and the journal of a change under way
+PAGE_BYTES = 1 << 22  # of documents that are read at a time
 COPIES = 5  # tries to copy a database that is being changed
 # what another process, or a full disk, does to a sound file
 PASSING = ("BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "FULL", "CANTOPEN", "PROTOCOL", "SCHEMA")
@@ -101,6 +102,8 @@ class Review:
 class ReviewStore:
     """Documents and decisions in one file, used from one thread at a time.
 
+    most_open, most_bytes: open documents, and bytes of the file, beyond which nothing is queued; None for any number.
+
     >>> store = ReviewStore(":memory:")
     >>> queued, known = store.queue("m", [("no picture", [{"label": "tv"}], [], 0.4, None)], by="ann")
     >>> store.decide(queued[0], "ben", "accept", ["tv"]).current[0].action
@@ -109,8 +112,11 @@ class ReviewStore:
 
     _scratch: TemporaryDirectory[str] | None = None  # where a copy is read
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = path
+    most_open: int | None = None
+    most_bytes: int | None = None
+
+    def __init__(self, path: str | Path, most_open: int | None = None, most_bytes: int | None = None) -> None:
+        self.path, self.most_open, self.most_bytes = path, most_open, most_bytes
         try:
             if not Path(path).exists() and str(path) != ":memory:":
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # documents are private
@@ -200,7 +206,23 @@ class ReviewStore:
                 if found is None:
                     raise ApiError(503, "reviews", self._damaged("a document that was queued is not there"))
                 numbers.append(int(found[0]))
+            if known < len(documents):
+                self._check_room(0)  # otherwise nothing of this is stored
         return numbers, known
+
+    def check_room(self) -> None:
+        """Refuse if not even one more document could be queued."""
+        self._check_room(1)
+
+    def _check_room(self, more: int) -> None:
+        """Refuse if there are too many open documents, or if the file is too large."""
+        if self.most_open is not None and self.count() + more > self.most_open:
+            advice = "decide about some of them first"
+            raise ApiError(507, "queue-full", f"the review queue is full with {self.most_open:,} open documents; {advice}.")
+        pages, free, size = (self._query(f"PRAGMA {name}", ())[0][0] for name in ("page_count", "freelist_count", "page_size"))
+        if self.most_bytes is not None and (pages - free) * size + more > self.most_bytes:
+            advice = "export its decisions and start with a new one"
+            raise ApiError(507, "queue-full", f"the review file has its {self.most_bytes / 1e6:,.0f} MB; {advice}.")
 
     def get(self, number: int) -> Review | None:
         """One document with all decisions; None if the number is unknown."""
@@ -210,11 +232,20 @@ class ReviewStore:
     def page(
         self, status: str = "open", model: str | None = None, order: str = "uncertain", offset: int = 0, limit: int = 50
     ) -> tuple[list[Review], int]:
-        """Some documents, and how many there are in all."""
+        """Some documents, fewer than the limit if they are long, and how many there are in all."""
         where, values = _chosen(status, model)
-        query = f"SELECT * FROM documents WHERE {where} ORDER BY {ORDERS[order]} LIMIT ? OFFSET ?"
-        rows = self._query(query, (*values, limit, offset))
-        return [self._review(row) for row in rows], self.count(status, model)
+        query = f"SELECT id FROM documents WHERE {where} ORDER BY {ORDERS[order]} LIMIT ? OFFSET ?"
+        found: list[Review] = []
+        size = 0
+        for (number,) in self._query(query, (*values, limit, offset)):
+            rows = self._query("SELECT * FROM documents WHERE id = ?", (number,))
+            if not rows:
+                raise ApiError(503, "reviews", self._damaged(f"document number {number} is not there"))
+            size += _size_of(rows[0])
+            if found and size > PAGE_BYTES:
+                break
+            found.append(self._review(rows[0]))
+        return found, self.count(status, model)
 
     def count(self, status: str = "open", model: str | None = None) -> int:
         """How many documents there are."""
@@ -227,7 +258,7 @@ class ReviewStore:
         last = 0
         while True:
             query = f"SELECT * FROM documents WHERE {where} AND id > ? ORDER BY id LIMIT 500"
-            rows = self._query(query, (*values, last))
+            rows = self._query(query, (*values, last), PAGE_BYTES)
             if not rows:
                 return
             yield from map(self._review, rows)
@@ -297,9 +328,18 @@ class ReviewStore:
                 if self._base.in_transaction:
                     self._base.execute("ROLLBACK")
 
-    def _query(self, query: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
-        with self._reporting_errors():
-            return self._base.execute(query, values).fetchall()
+    def _query(self, query: str, values: tuple[Any, ...], most_bytes: int | None = None) -> list[sqlite3.Row]:
+        """All rows; or the first ones, until they have so many bytes."""
+        with self._reporting_errors(), closing(self._base.execute(query, values)) as cursor:
+            if most_bytes is None:
+                return cursor.fetchall()
+            rows, size = [], 0
+            for row in cursor:
+                rows.append(row)
+                size += _size_of(row)
+                if size >= most_bytes:
+                    break
+            return rows
 
     @contextmanager
     def _reporting_errors(self) -> Iterator[None]:
@@ -357,6 +397,11 @@ def _check_document(review: Review, digest: str) -> None:
     datetime.fromisoformat(review.queued_at)
     if not math.isfinite(review.confidence) or _digest_of(review.text) != digest:
         raise ValueError("document")
+
+
+def _size_of(row: sqlite3.Row) -> int:
+    """About the bytes of a document."""
+    return sum(len(cell) for cell in row if isinstance(cell, (str, bytes)))
 
 
 def _list_of(kind: Any, values: Any) -> list[Any]:

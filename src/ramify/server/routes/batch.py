@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
+from ramify.server.bounds import Slot
 from ramify.server.dependencies import ModelWithRule, Parts, Reader, refusals
 from ramify.server.errors import ApiError, defect
 from ramify.server.middleware import refusal, send_refusal
@@ -24,7 +25,7 @@ from ramify.workflows.predictor import MOST, Predictor
 
 router = APIRouter(prefix="/v1/batch", tags=["predictions"])
 
-STREAM_BYTES = 1 << 27  # of memory for a table that is classified while it comes: lines, texts and answers that wait
+STREAM_BYTES = 3 << 26  # of memory for a table that is classified while it comes: lines, texts and answers that wait
 SENT = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
 Labels = Annotated[list[LabelName], Query(max_length=100)]
 PLAIN = {kind: {"schema": {"type": "string"}} for kind in SENT.values()}
@@ -66,8 +67,8 @@ async def batch(
     output_format = next((kind for kind, name in SENT.items() if name in accepted), input_format)
     ask = BatchRequest(input_format, output_format, text, id, echo, paths, like, services.settings.limits.characters)
     request.state.reserve(STREAM_BYTES)
-    services.uploads.enter("other tables are being processed")  # the response frees the slot
-    return _Duplex(services, served, predictor, ask, queue_below, caller.name)
+    slot = await services.uploads.enter("other tables are being processed")  # the response frees it
+    return _Duplex(services, slot, served, predictor, ask, queue_below, caller.name)
 
 
 class _Duplex(Response):
@@ -76,6 +77,7 @@ class _Duplex(Response):
     def __init__(
         self,
         services: Services,
+        slot: Slot,
         served: ServedModel,
         predictor: Predictor,
         ask: BatchRequest,
@@ -83,7 +85,7 @@ class _Duplex(Response):
         by: str,
     ) -> None:
         super().__init__(media_type=SENT[ask.output_format])
-        self._services, self._served, self._predictor = services, served, predictor
+        self._services, self._slot, self._served, self._predictor = services, slot, served, predictor
         self._ask, self._is_asked = ask, queue_below is not None
         self._queue_below = queue_below if self._is_asked else services.settings.review_below
         self._caller, self._seconds = by, services.settings.limits.upload_seconds
@@ -101,15 +103,21 @@ class _Duplex(Response):
             await working
         except TimeoutError:  # whoever reads nothing for so long has gone
             scope["state"]["code"] = "unread"
-        except asyncio.CancelledError:  # the server has waited long enough, and stops
-            scope["state"]["code"] = "stopped"
-            await self._break_off(send, ApiError(503, "stopped", "the server stops; send the rest again."))
+        except asyncio.CancelledError:
+            crowded_out = self._slot.refusal()
+            if crowded_out is None:  # the server has waited long enough, and stops
+                scope["state"]["code"] = "stopped"
+                await self._break_off(send, ApiError(503, "stopped", "the server stops; send the rest again."))
+                return
+            scope["state"]["code"] = crowded_out.code
+            if not self._has_begun:  # otherwise the client reads nothing, or is told by the missing end
+                await send_refusal(send, crowded_out)
         finally:
             scope["state"]["documents"] = self._documents
             source.end(GONE)
             reading.cancel()
             sink.close()
-            self._services.uploads.leave()
+            self._services.uploads.leave(self._slot)
 
     async def _read(self, receive: Receive, source: ByteInput) -> None:
         """Read the body until it ends, breaks off, or no data arrives for too long."""

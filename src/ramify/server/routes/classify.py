@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from ramify.server.dependencies import DirectRoute, allowed, refusals
 from ramify.server.middleware import SHOWN
-from ramify.server.predictions import check_texts, confidence_of, explain_text, predict_texts, queue_uncertain
+from ramify.server.predictions import (
+    check_explainable,
+    check_texts,
+    confidence_of,
+    explain_text,
+    predict_texts,
+    queue_in_background,
+)
 from ramify.server.schemas import ClassifyIn, ClassifyOut, ExplainIn, ExplainOut
 from ramify.server.services import Services
 from ramify.workflows import PredictOptions
 
 router = APIRouter(prefix="/v1", tags=["predictions"], route_class=DirectRoute)
-_under_way: set[asyncio.Task[Any]] = set()
+
+LABEL_BYTES = 700  # of memory for a label with its path, until the answer is written
 
 
 @router.post("/classify", responses=refusals(404, 415), response_model=ClassifyOut)
@@ -34,14 +41,13 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     if asked.rule is not None:
         limit = services.settings.limits.seconds
         decided = await services.slow_pool.run(limit, served.with_rule, asked.rule, asked.rule_params)
+    request.state.reserve(LABEL_BYTES * len(texts) * min(asked.top, len(served.taxonomy)))
     results = await predict_texts(services, decided, options, texts)
     services.metrics.documents.labels(served.name, "/v1/classify").inc(len(texts))
     least = (services.settings.review_below or 0.0) if asked.queue else 0.0
     answered = ((text, result) for text, result in zip(texts, results, strict=True) if result["problem"] is None)
     if uncertain := [(text, None) for text, result in answered if confidence_of(result) < least]:
-        task = asyncio.create_task(queue_uncertain(services, served, uncertain, caller.name))
-        _under_way.add(task)  # the event loop holds no reference to it
-        task.add_done_callback(_under_way.discard)
+        queue_in_background(services, served, uncertain, caller.name)
     return Response(to_json({"model": served.name, "results": results}), media_type="application/json")
 
 
@@ -51,11 +57,12 @@ async def explain(request: Request, asked: ExplainIn) -> Response:
     allowed(request, "read")
     services = request.app.state.services
     served = services.registry.find(asked.model)
-    check_texts([asked.text], services.settings.limits)
+    check_explainable(asked.text, services.settings.limits)
     _note(request, services, [asked.text])
     served.check_labels([*([] if asked.label is None else [asked.label]), *(asked.true or ())])
     seconds = services.settings.limits.seconds
-    made = await services.slow_pool.run(seconds, lambda: to_json(explain_text(served, asked.text, asked.label, asked.true)))
+    work = partial(explain_text, served, asked.text, asked.label, asked.true)
+    made = await services.explain_pool.run(seconds, lambda: to_json(work()))
     return Response(made, media_type="application/json")
 
 

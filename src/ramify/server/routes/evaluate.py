@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from ramify.data import read_corpus
 from ramify.errors import RamifyError
 from ramify.metrics.evaluation import MAX_DENSE
-from ramify.server.batches import BODY, Column, content_kind, without_options
+from ramify.server.batches import BODY, SEPARATORS, Column, check_columns, content_kind, without_options
 from ramify.server.dependencies import ModelWithRule, NodeNumbers, Parts, parse_object, refusals
 from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.model_registry import ServedModel
@@ -22,8 +22,13 @@ from ramify.workflows.evaluation import PredictionError, evaluate_with_errors
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
 
 PIECE = 1 << 20  # bytes that are written at a time
-# memory for each byte, row, and pair of row and node with a probability, as measured
+# memory for each byte, row, pair of row and node with a probability, and mark between cells, as measured
 BYTE_COST, ROW_BYTES, PAIR_BYTES = 4, 1_000, 40
+CELL_BYTES = {"csv": 64, "jsonl": 100}
+LIST_BYTES = 80  # for each opening bracket
+OBJECT_BYTES = 250  # for each opening brace
+WHOLE_COST = 6  # for each byte of a JSON list, which is read at once
+SPACE = b"\xef\xbb\xbf \t\r\n"
 SHOWN = 2_000  # characters of a wrongly classified document
 
 
@@ -43,22 +48,26 @@ async def evaluate(
 ) -> EvaluateOut:
     """Compare predictions with the labels of a table; columns are found if not given."""
     kind, counted = content_kind(request), parse_object("costs", costs) or None
-    services.uploads.enter("other tables are being processed")
+    slot = await services.uploads.enter("other tables are being processed")
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"table.{kind}"
             seconds = services.settings.limits.upload_seconds
-            await _save_body(request, path, seconds, len(served.taxonomy))
+            await _save_body(request, path, kind, seconds, len(served.taxonomy))
             columns = {"text": text, "label": label, "label_separator": label_separator}
             made = await services.table_pool.run(seconds, _evaluate, served, path, columns, hierarchy, examples, counted)
             return EvaluateOut(**made)
+    except asyncio.CancelledError:
+        if crowded_out := slot.refusal():
+            raise crowded_out from None
+        raise
     finally:
-        services.uploads.leave()
+        services.uploads.leave(slot)
 
 
-async def _save_body(request: Request, path: Path, seconds: float, nodes: int) -> None:
+async def _save_body(request: Request, path: Path, kind: str, seconds: float, nodes: int) -> None:
     """Write the body to a file, and reserve the memory that it will need; refuse compressed data, which may expand."""
-    held, rows = bytearray(), 0
+    held, rows, is_list = bytearray(), 0, False
     stream = aiter(request.stream())
     with open(path, "wb") as file:
         while True:
@@ -69,17 +78,40 @@ async def _save_body(request: Request, path: Path, seconds: float, nodes: int) -
                 raise ApiError(504, "too-slow", f"no data arrived for {seconds:g} seconds.") from None
             except StopAsyncIteration:
                 break
-            lines, before = piece.count(b"\n"), min(rows * nodes, MAX_DENSE)
+            is_list = is_list or (kind == "jsonl" and not rows and piece.lstrip(SPACE).startswith(b"["))
+            lines, before = count_rows(piece, kind), min(rows * nodes, MAX_DENSE)
             rows += lines
             pairs = min(rows * nodes, MAX_DENSE) - before
-            request.state.reserve(BYTE_COST * len(piece) + ROW_BYTES * lines + PAIR_BYTES * pairs)
+            whole = WHOLE_COST * len(piece) if is_list else 0
+            request.state.reserve(parsed_bytes(piece, kind) + whole + ROW_BYTES * lines + PAIR_BYTES * pairs)
             held += piece
             if len(held) >= PIECE:
                 await asyncio.to_thread(file.write, bytes(held))
                 held.clear()
         file.write(held)
     with open(path, "rb") as file:
-        refuse_packed(file.read(4))
+        head = file.read(PIECE)
+    refuse_packed(head[:4])
+    if kind != "jsonl":
+        check_columns(head.lstrip().splitlines()[0] if head.strip() else b"")
+
+
+def count_rows(piece: bytes, kind: str) -> int:
+    """At most so many rows begin in a piece of a table: lines, however they end, or objects.
+
+    >>> count_rows(b"a,b\\r\\nc,d\\re,f\\n", "csv"), count_rows(b'[{"a": 1}, {"a": 2}]', "jsonl")
+    (3, 2)
+    """
+    lines = piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+    return lines if kind != "jsonl" else max(lines, piece.count(b"{"))
+
+
+def parsed_bytes(piece: bytes, kind: str) -> int:
+    """The memory for the cells of a piece of a table; marks in its texts count as if they were between cells."""
+    if kind != "jsonl":
+        return BYTE_COST * len(piece) + CELL_BYTES["csv"] * sum(piece.count(mark) for mark in SEPARATORS)
+    inner = LIST_BYTES * piece.count(b"[") + OBJECT_BYTES * piece.count(b"{")
+    return BYTE_COST * len(piece) + CELL_BYTES["jsonl"] * piece.count(b",") + inner
 
 
 def _evaluate(

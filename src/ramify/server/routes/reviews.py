@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from itertools import islice
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
 
-from ramify.server.dependencies import Parts, Reviewer, refusals
+from ramify.server.dependencies import DirectRoute, Parts, Reviewer, SmallRoute, allowed, refusals
 from ramify.server.errors import ApiError
 from ramify.server.predictions import check_texts, queue_texts
 from ramify.server.reviews import Review, Summary, export_rows, summarize, training_rows
 from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage
 from ramify.server.services import Services
 
-router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=SmallRoute)
 
 MOST = (1 << 63) - 1
-LINES = 500  # of an export at a time
+PIECE = 1 << 18  # characters of an export at a time
+EXPORT_BYTES = 1 << 24  # of memory for an export: a piece, and the documents that it is made of
 ModelName = Annotated[str | None, Query(max_length=64, description="Only documents of this model.")]
 Number = Annotated[int, Path(ge=1, le=MOST, description="The number of a document.")]
 KINDS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
 
 
-@router.post("", status_code=201, responses=refusals(404))
-async def queue(services: Parts, caller: Reviewer, asked: QueueIn) -> QueueOut:
+async def queue(request: Request, asked: QueueIn) -> Response:
     """Queue documents; a text is queued once per model."""
+    caller, services = allowed(request, "review"), request.app.state.services
     services.require_reviews()
     served = services.registry.find(asked.model)
     check_texts([document.text for document in asked.documents], services.settings.limits)
     documents = [(document.text, document.source) for document in asked.documents]
     queued, known = await queue_texts(services, served, documents, caller.name)
-    return QueueOut(queued=queued, known=known)
+    return Response(to_json({"queued": queued, "known": known}), 201, media_type="application/json")
+
+
+QUEUE: dict[str, Any] = {"status_code": 201, "responses": refusals(404, 415, 507), "response_model": QueueOut}
+router.add_api_route("", queue, methods=["POST"], route_class_override=DirectRoute, **QUEUE)
 
 
 @router.get("", responses=refusals(404), response_model=ReviewPage)
@@ -45,11 +50,15 @@ async def list_reviews(
     order: Literal["uncertain", "recent"] = "uncertain",
     offset: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> Any:
-    """Some documents of the queue, least certain first."""
+) -> Response:
+    """Some documents of the queue, least certain first; fewer than asked for if they are long."""
     store = services.require_reviews()
-    found, total = await services.on_reviews(store.page, status, model, order, offset, limit)
-    return {"documents": found, "total": total, "open": await services.on_reviews(store.count, "open", model)}
+
+    def made() -> bytes:
+        found, total = store.page(status, model, order, offset, limit)
+        return to_json({"documents": found, "total": total, "open": store.count("open", model)})
+
+    return Response(await services.on_reviews(made), media_type="application/json")
 
 
 @router.get("/summary", responses=refusals(404))
@@ -70,6 +79,7 @@ async def summary(services: Parts, caller: Reviewer, model: ModelName = None) ->
     responses={**refusals(404), 200: {"content": {kind: {"schema": {"type": "string"}} for kind in KINDS.values()}}},
 )
 async def export(
+    request: Request,
     services: Parts,
     caller: Reviewer,
     format: Literal["csv", "jsonl"] = "csv",
@@ -78,6 +88,7 @@ async def export(
 ) -> StreamingResponse:
     """Decided documents as rows for 'ramify train --add'."""
     store = services.require_reviews()
+    request.state.reserve(EXPORT_BYTES)
     lines = export_rows(training_rows(store.all("done", model)), format, escape_formulas)
     first = await services.on_reviews(_some, lines)  # an error here is a refusal
 
@@ -92,7 +103,14 @@ async def export(
 
 
 def _some(lines: Iterator[str]) -> str:
-    return "".join(islice(lines, LINES))
+    """The next lines, of about the size of a piece; empty at the end."""
+    found, size = [], 0
+    for line in lines:
+        found.append(line)
+        size += len(line)
+        if size >= PIECE:
+            break
+    return "".join(found)
 
 
 @router.get("/{number}", responses=refusals(404), response_model=ReviewOut)
