@@ -1,4 +1,6 @@
 import json
+import socket
+from contextlib import suppress
 
 import pytest
 from hypothesis import example, given
@@ -262,3 +264,74 @@ def test_a_turned_table_with_a_short_row_names_the_line():
 def test_half_a_character_is_no_name():
     with pytest.raises(TaxonomyError, match="lone surrogate"):
         parse_taxonomy('{"nodes": [{"name": "a\\ud800"}]}')
+
+
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="x:a"><skos:prefLabel>{}</skos:prefLabel></skos:Concept></rdf:RDF>"""
+LAUGHS = '<!DOCTYPE rdf [<!ENTITY a "ha"><!ENTITY b "&a;&a;"><!ENTITY x SYSTEM "http://localhost/x">]>\n'
+
+
+@pytest.mark.parametrize("head", ["", '<?xml version="1.0"?>\n', '<?xml version="1.0" encoding="utf-16"?>\n', "<!-- a -->"])
+@pytest.mark.parametrize("label", ["&b;", "&x;", "plain"])
+def test_entities_of_xml_are_refused(head, label):
+    with pytest.raises(TaxonomyError, match="declares a document type or entities"):
+        parse_taxonomy(head + LAUGHS + RDF.format(label), "skos")
+    assert parse_taxonomy(head + RDF.format("a &lt; b")).titles == ("a < b",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-7", "cp500"])
+@pytest.mark.parametrize("format", [None, "skos"])
+def test_entities_of_xml_are_refused_in_any_encoding(tmp_path, encoding, format):
+    path = tmp_path / "t.rdf"
+    path.write_bytes((f'<?xml version="1.0" encoding="{encoding}"?>' + LAUGHS + RDF.format("&b;")).encode(encoding))
+    try:
+        titles = read_taxonomy(path, format).titles
+    except TaxonomyError:
+        titles = ()
+    assert not any("hahaha" in title for title in titles)
+
+
+FETCHED = {
+    "base": '@base <http://localhost/b/> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> . <a> a skos:Concept .',
+    "imports": RDF.format("a").replace("<skos:C", '<owl:Ontology xmlns:owl="http://www.w3.org/2002/07/owl#" rdf:about="x:o">'
+                                       '<owl:imports rdf:resource="http://localhost/o"/></owl:Ontology><skos:C', 1),
+    "schema": RDF.format("a").replace("<rdf:RDF", '<?xml-stylesheet href="http://localhost/s"?><rdf:RDF xml:base="http://localhost/" '
+                                      'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="http://localhost/ s"', 1),
+    "document type": '<!DOCTYPE rdf SYSTEM "http://localhost/d">' + RDF.format("a"),
+    "parameter": '<!DOCTYPE rdf [<!ENTITY % p SYSTEM "http://localhost/p"> %p;]>' + RDF.format("a"),
+    "context": '{"@context": "http://localhost/c", "@id": "x:a", "@type": "http://www.w3.org/2004/02/skos/core#Concept"}',
+    "url": "http://localhost/t.ttl",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("format", [None, "skos", "json"])
+@pytest.mark.parametrize("name", FETCHED)
+def test_nothing_that_a_file_names_is_ever_fetched(monkeypatch, name, format):
+    opened = []
+    monkeypatch.setattr(socket, "socket", lambda *_, **__: opened.append("socket"))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: opened.append("name"))
+    with suppress(TaxonomyError):
+        parse_taxonomy(FETCHED[name], format)
+    assert not opened
+
+
+@given(parents=trees(), data=st.data())
+def test_indented_and_nested_nodes_are_named_by_their_paths(parents, data):
+    names = [data.draw(st.sampled_from("abc")) + str(node) for node in range(len(parents))]
+    paths, lines, children = [], [], [[] for _ in parents]
+    for node, above in enumerate(parents):
+        paths.append(((*paths[above[0]], names[node])) if above else (names[node],))
+        if above:
+            children[above[0]].append(node)
+    expected = Taxonomy.from_title_paths(paths)
+
+    def nested(node):
+        lines.append(" " * len(paths[node]) + names[node])
+        return {"name": names[node], "children": [nested(child) for child in children[node]]}
+
+    tree = [nested(node) for node, above in enumerate(parents) if not above]
+    for found in (FORMATS["json"].parse(json.dumps(tree)), FORMATS["indented"].parse("\n".join(lines))):
+        assert sorted(found.names) == sorted(expected.names) == sorted(" > ".join(path) for path in paths)
+        assert {found.names[n]: found.path_of(n) for n in range(len(found))} == {
+            expected.names[n]: expected.path_of(n) for n in range(len(expected))
+        }

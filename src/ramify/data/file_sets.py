@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ramify.data.tables import Rows, count_rows, find_kind, is_file_set, list_names, open_binary, read_names, stream_part
+from ramify.data.parquet import count_rows
+from ramify.data.tables import Rows, find_kind, is_file_set, list_names, open_binary, read_names, stream_part
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.data.corpus import BadRow, Corpus
+from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.tables import numbered_lines, open_binary
 from ramify.errors import DataError
 from ramify.parallel import stage
@@ -31,6 +32,7 @@ def read_vectors(path: Path) -> Corpus:
     lines: list[int] = []
     bad: list[BadRow] = []
     pairs: list[NDArray[np.float64]] = []
+    held = UnpackedSize.of(path, [path])
     with open_binary(path) as file, stage(f"reading {path.name}") as step:
         for number, line in numbered_lines(path, file):
             step.advance()
@@ -42,8 +44,10 @@ def read_vectors(path: Path) -> Corpus:
             try:
                 found, vector = _parse(line)
             except ValueError as error:
+                held.add(BAD_ROW_SIZE)
                 bad.append(BadRow(str(path), number, str(error)))
                 continue
+            held.add(ROW_SIZE + size_of(found) + vector.nbytes)
             labels.append(found)
             pairs.append(vector)
             lines.append(number)

@@ -7,11 +7,15 @@ The nested forms are ``{"food": {"fruit": ["apple", "pear"]}}`` and
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from ramify.errors import TaxonomyError
-from ramify.taxonomy.hierarchy import ARROW, Taxonomy
+from ramify.taxonomy.formats.nested import taxonomy_of
+from ramify.taxonomy.hierarchy import Taxonomy
+
+DONE = object()
 
 
 def parse(text: str) -> Taxonomy:
@@ -20,12 +24,12 @@ def parse(text: str) -> Taxonomy:
         tree = json.loads(text, object_pairs_hook=_refuse_repeats)
         if isinstance(tree, dict) and isinstance(tree.get("nodes"), list):
             return Taxonomy.from_state(tree)
-        paths: dict[tuple[str, ...], None] = {}
-        for path in _paths(tree, ()):
-            if path in paths:
-                raise TaxonomyError(f"{ARROW.join(path)!r} is listed twice; keep one of the two entries.")
-            paths[path] = None
-        return Taxonomy.from_title_paths(paths)
+        parents, titles = [], []
+        for parent, title in _nodes(tree):
+            parents.append(parent)
+            titles.append(title)
+        del tree
+        return taxonomy_of(parents, titles)
     except json.JSONDecodeError as error:
         raise TaxonomyError(f"the taxonomy is not valid JSON: {error}.") from None
     except RecursionError:
@@ -41,24 +45,37 @@ def render(taxonomy: Taxonomy) -> str:
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, n_times in Counter(name for name, _ in pairs).items() if n_times > 1)
         raise TaxonomyError(f"{twice!r} is listed twice in one JSON object; keep one of the two entries.")
     return found
 
 
-def _paths(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    if isinstance(tree, str):
-        yield (*above, tree)
-    elif isinstance(tree, list):
-        for part in tree:
-            yield from _paths(part, above)
-    elif isinstance(tree, dict) and isinstance(tree.get("name"), str):
-        yield (*above, tree["name"])
-        yield from _paths(tree.get("children") or [], (*above, tree["name"]))
-    elif isinstance(tree, dict):
-        for name, below in tree.items():
-            yield (*above, name)
-            yield from _paths([] if below is None else below, (*above, name))
-    else:
-        raise TaxonomyError(f"a taxonomy is made of names, lists and objects; found {str(tree)[:80]!r}.")
+def _nodes(tree: Any) -> Iterator[tuple[int, str]]:
+    """The position of the parent, -1 of a root, and the title of each node; parents come first."""
+    n_nodes = 0
+    open_parts: list[tuple[int, Iterator[Any]]] = [(-1, iter([tree]))]
+    while open_parts:
+        parent, parts = open_parts[-1]
+        part = next(parts, DONE)
+        if part is DONE:
+            open_parts.pop()
+        elif isinstance(part, list):
+            open_parts.append((parent, iter(part)))
+        elif isinstance(part, dict) and not isinstance(part.get("name"), str):
+            open_parts.append((parent, iter(part.items())))
+        else:
+            title, below = _title_and_children(part)
+            yield parent, title.strip()
+            if below is not None:
+                open_parts.append((n_nodes, iter([below])))
+            n_nodes += 1
+
+
+def _title_and_children(part: Any) -> tuple[str, Any]:
+    if isinstance(part, str):
+        return part, None
+    if isinstance(part, tuple):  # an entry of an object; JSON itself has no tuples
+        return part
+    if isinstance(part, dict):
+        return part["name"], part.get("children") or None
+    raise TaxonomyError(f"a taxonomy is made of names, lists and objects; found {str(part)[:80]!r}.")

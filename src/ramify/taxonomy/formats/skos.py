@@ -14,6 +14,7 @@ from ramify.errors import InputError, TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
 URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
+DECLARATIONS = ("<!DOCTYPE", "<!ENTITY")
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+")
 
 
@@ -22,6 +23,9 @@ def parse(text: str) -> Taxonomy:
     rdf = _rdflib()
     graph, skos = rdf.Graph(), rdf.SKOS
     is_xml = text.lstrip().startswith(("<?xml", "<rdf:", "<!DOCTYPE", "<!--"))
+    if is_xml and any(mark in text for mark in DECLARATIONS):  # a few entities stand for gigabytes, or for other files
+        found = "the SKOS file declares a document type or entities, which are not read"
+        raise TaxonomyError(f"{found}; remove <!DOCTYPE …> and write its entities out, or save the file as Turtle.")
     try:
         graph.parse(data=text, format="xml" if is_xml else "turtle")  # N-Triples is a part of Turtle
     except Exception as error:  # rdflib's parsers raise whatever their syntax makes them raise

@@ -12,9 +12,11 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ramify.errors import TaxonomyError
+from ramify.taxonomy.formats.nested import taxonomy_of
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
 
 ROOT_WORDS = ("", "ROOT")
@@ -156,22 +158,29 @@ def render_lshtc(taxonomy: Taxonomy) -> str:
 
 def parse_indented(text: str) -> Taxonomy:
     """Read the lines with a stack of open nodes."""
-    paths: dict[tuple[str, ...], None] = {}
-    open_nodes: list[tuple[int, str]] = []
-    for number, line in enumerate(text.expandtabs(4).split("\n"), start=1):
-        if not line.strip():
-            continue
+    parents: list[int] = []
+    titles: list[str] = []
+    known: set[tuple[int, str]] = set()
+    open_nodes: list[tuple[int, int]] = []  # the indents and positions of the last node and of those above it
+    for number, line in enumerate(text.split("\n"), start=1):
+        line = line.expandtabs(4)
         indent, title = len(line) - len(line.lstrip()), line.strip()
-        indents = [width for width, _ in open_nodes]
-        if indent not in indents and indents and indent < indents[-1]:
+        if not title:
+            continue
+        width = indent  # of the first node that is no longer open
+        while open_nodes and open_nodes[-1][0] >= indent:
+            width, _ = open_nodes.pop()
+        if width != indent:
             found = f"line {number}, {title!r}, is indented by {indent}, but no line above it is"
             raise TaxonomyError(f"{found}; align it with a sibling.")
-        open_nodes = [*((width, above) for width, above in open_nodes if width < indent), (indent, title)]
-        path = tuple(above for _, above in open_nodes)
-        if path in paths:
+        parent = open_nodes[-1][1] if open_nodes else -1
+        if (parent, title) in known:
             raise TaxonomyError(f"line {number} lists {title!r} a second time; keep one of the two lines.")
-        paths[path] = None
-    return Taxonomy.from_title_paths(paths)
+        known.add((parent, title))
+        open_nodes.append((indent, len(titles)))
+        parents.append(parent)
+        titles.append(title)
+    return taxonomy_of(parents, titles)
 
 
 def render_indented(taxonomy: Taxonomy) -> str:
@@ -215,7 +224,7 @@ def _printable_paths(taxonomy: Taxonomy, what: str) -> list[tuple[str, ...]]:
             raise TaxonomyError(f"the title {title!r} does not fit on a line of text; write .json.")
     paths = [taxonomy.path_of(node) for node in range(len(taxonomy))]
     if len(set(paths)) < len(paths):
-        twice = next(path for path in paths if paths.count(path) > 1)
+        twice = next(path for path, n_times in Counter(paths).items() if n_times > 1)
         raise TaxonomyError(f"two nodes have the path {ARROW.join(twice)!r}; write .tsv or .json.")
     return paths
 
