@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import ramify
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
@@ -52,3 +54,17 @@ def test_the_wheel_works_without_the_source_tree(wheel, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "By level" in done.stdout
+
+
+def test_no_module_holds_an_error_that_is_raised_again_and_again():
+    # each time, it would keep the frames through which it went, and whatever these hold
+    import importlib
+    import pkgutil
+
+    held = []
+    for found in pkgutil.walk_packages(ramify.__path__, "ramify."):
+        if found.name in ("ramify.parallel.ray", "ramify.native._core"):
+            continue
+        module = importlib.import_module(found.name)
+        held += [f"{found.name}.{name}" for name, value in vars(module).items() if isinstance(value, BaseException)]
+    assert held == []

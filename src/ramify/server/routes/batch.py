@@ -114,7 +114,7 @@ class _Duplex(Response):
                 await send_refusal(send, crowded_out)
         finally:
             scope["state"]["documents"] = self._documents
-            source.end(GONE)
+            source.end(_gone())
             reading.cancel()
             sink.close()
             self._services.uploads.leave(self._slot)
@@ -126,7 +126,7 @@ class _Duplex(Response):
                 async with asyncio.timeout(self._seconds):
                     message = await receive()
                 if message["type"] == "http.disconnect":
-                    source.end(GONE)
+                    source.end(_gone())
                     return
                 if message.get("body"):
                     await source.put(message["body"])
@@ -190,4 +190,6 @@ class _Duplex(Response):
             asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-GONE = ApiError(499, "gone", "the client disconnected.")
+def _gone() -> ApiError:
+    """A new error each time: one that is raised again keeps all frames through which it went, and the models in them."""
+    return ApiError(499, "gone", "the client disconnected.")
