@@ -10,7 +10,6 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from ramify.data import BadRow, Corpus, open_file_set
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
-from ramify.data.documents import SAMPLE, Columns, RowCollector, check_corpus, read_labels, training_columns
+from ramify.data.documents import Columns, RowCollector, check_corpus, first_rows, read_labels, training_columns
 from ramify.data.file_sets import rows_of
 from ramify.data.tables import known_encoding
 from ramify.features import Vectorizer
@@ -78,7 +77,7 @@ def read_sharded(
     of :func:`~ramify.data.read_corpus`, which gives the same documents and labels.
     """
     parts = open_file_set(path, known_encoding(encoding))
-    columns = training_columns(parts.source, list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
+    columns = training_columns(parts.source, list(parts.names), first_rows(parts.rows()), text, label, like)
     counting = vectorizer.count_settings if isinstance(vectorizer, Vectorizer) else Vectorizer().count_settings
     folder = None if scratch is None else Path(tempfile.mkdtemp(dir=Path(scratch).absolute()))
     sources = [FileTexts(part, block, parts.kind, parts.encoding, columns) for part, block in parts.blocks(ROWS)]

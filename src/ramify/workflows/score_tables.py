@@ -18,7 +18,7 @@ from ramify.classifier.loading import load
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import BadRow, stream_rows
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import find_kind, known_encoding, stream_table
+from ramify.data.tables import find_kind, known_encoding, list_names, stream_table
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.formatting import csv_line
@@ -81,8 +81,8 @@ def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> Scor
     place = {name: node for node, name in enumerate(taxonomy.names)}
     nodes = {column: place[column] for column in columns if column in place}
     if not nodes:
-        has, similar = f"its columns are {', '.join(columns[:8])}", suggest(columns[-1], taxonomy.names[:20_000])
-        nodes_are = f"the first nodes {', '.join(taxonomy.names[:5])}"
+        has, similar = f"its columns are {list_names(columns[:8])}", suggest(columns[-1], taxonomy.names[:20_000])
+        nodes_are = f"the first nodes {list_names(taxonomy.names[:5])}"
         raise DataError(f"{path} has no column named like a node of the taxonomy; {has}, {nodes_are}.{similar}")
     return ScoreTable(path, columns, nodes, encoding)
 
