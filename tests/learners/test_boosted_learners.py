@@ -326,7 +326,7 @@ def test_a_merged_node_has_no_words_of_its_own():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_rounds": 0}, "n_rounds is 0; give a whole number of 1 or more"),
+        ({"n_rounds": 0}, "n_rounds is 0; give a whole number from 1 to 1,000,000"),
         ({"n_rounds": 2.5}, "n_rounds is 2.5"),
         ({"variant": "r"}, r"variant is 'r'; give 'R', 'RA' \(abstaining\) or 'D' \(discrete\)"),
         ({"early_stopping": "yes"}, "early_stopping is 'yes'; give true or false"),

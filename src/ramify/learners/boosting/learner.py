@@ -29,7 +29,7 @@ from ramify.parallel import choose_executor
 from ramify.persistence import is_increasing
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
-MOST_ROUNDS = 100_000
+MOST_ROUNDS = 1_000_000
 
 
 @dataclass(eq=False, repr=False)
