@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -280,5 +281,36 @@ def test_an_error_of_the_work_is_that_of_the_request():
         with pytest.raises(ZeroDivisionError):
             await pool.run(5, lambda: 1 / 0)
         pool.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_slot_that_comes_when_the_wait_ends_is_not_lost(monkeypatch, turns):
+    monkeypatch.setattr(bounds, "PATIENCE", 0.0)
+    monkeypatch.setattr(bounds, "HANDOVER", 0.0)
+
+    async def hold(slots, entered):
+        slot = await slots.enter("x")
+        entered.set_result(slot)
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    async def main():
+        slots, entered = UploadSlots(1), asyncio.get_running_loop().create_future()
+        holder = asyncio.create_task(hold(slots, entered))
+        first = await entered
+        second = asyncio.create_task(slots.enter("x"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        slots.leave(first)
+        await asyncio.wait([second])
+        holder.cancel()
+        if second.exception() is None:
+            slots.leave(second.result())
+        else:
+            assert second.exception().status == 503
+        third = await slots.enter("x")
+        slots.leave(third)
 
     asyncio.run(main())

@@ -227,7 +227,8 @@ class UploadSlots:
             async with asyncio.timeout(HANDOVER):
                 await asyncio.shield(freed)
         except TimeoutError:
-            raise busy(what) from None
+            if not freed.done():  # otherwise the slot came at the last moment
+                raise busy(what) from None
         except BaseException:
             if freed.done():
                 self._pass_on()
