@@ -13,9 +13,10 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from ramify.errors import LabelError, RamifyError
-from ramify.server.errors import ApiError, defect
+from ramify.server.errors import ApiError, defect, gone
 from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, refusal
 from ramify.server.routes import batch, classify, evaluate, models, operations, reviews, taxonomy
 from ramify.server.services import Services
@@ -96,12 +97,16 @@ async def _handle_http_error(request: Request, error: Any) -> Response:
     return _refusal(request, found, dict(error.headers or {}))
 
 
+async def _handle_disconnect(request: Request, error: Any) -> Response:
+    return _refusal(request, gone())
+
+
 async def _handle_bug(request: Request, error: Any) -> Response:
     return _refusal(request, defect())
 
 
 HANDLERS: dict[Any, Any] = {RamifyError: _handle_ramify_error, RequestValidationError: _handle_validation_error}
-HANDLERS |= {HTTPException: _handle_http_error, Exception: _handle_bug}
+HANDLERS |= {HTTPException: _handle_http_error, ClientDisconnect: _handle_disconnect, Exception: _handle_bug}
 
 
 def _refusal(request: Request, error: ApiError, headers: dict[str, str] | None = None) -> Response:

@@ -13,7 +13,7 @@ from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
 from ramify.server.bounds import Slot
 from ramify.server.dependencies import ModelWithRule, Parts, Reader, refusals
-from ramify.server.errors import ApiError, defect
+from ramify.server.errors import ApiError, defect, gone
 from ramify.server.middleware import refusal, send_refusal
 from ramify.server.model_registry import ServedModel
 from ramify.server.predictions import queue_texts, queue_uncertain
@@ -114,7 +114,7 @@ class _Duplex(Response):
                 await send_refusal(send, crowded_out)
         finally:
             scope["state"]["documents"] = self._documents
-            source.end(_gone())
+            source.end(gone())  # a new error each time: it keeps the frames through which it went
             reading.cancel()
             sink.close()
             self._services.uploads.leave(self._slot)
@@ -126,7 +126,7 @@ class _Duplex(Response):
                 async with asyncio.timeout(self._seconds):
                     message = await receive()
                 if message["type"] == "http.disconnect":
-                    source.end(_gone())
+                    source.end(gone())  # a new error each time: it keeps the frames through which it went
                     return
                 if message.get("body"):
                     await source.put(message["body"])
@@ -188,8 +188,3 @@ class _Duplex(Response):
             queue: Any = queue_texts if self._is_asked else queue_uncertain
             work = queue(self._services, self._served, uncertain, self._caller)
             asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-def _gone() -> ApiError:
-    """A new error each time: one that is raised again keeps all frames through which it went, and the models in them."""
-    return ApiError(499, "gone", "the client disconnected.")
