@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ramify.server import connections
-from ramify.server.connections import Connection
+from ramify.server.connections import Connection, ConnectionLimiter
 from ramify.server.keys import add_key
 from ramify.server.settings import ConnectionLimits
 
@@ -288,6 +288,48 @@ def test_one_address_cannot_take_all_places(models, tmp_path):
         assert server.events("crowded out")
         for each in slow:
             each.close()
+
+
+class OpenConnection(SimpleNamespace):
+    """A connection as its limiter sees it."""
+
+    waiting_since = Connection.waiting_since
+
+    def deadline(self, limits):
+        return Connection.deadline(self, limits)
+
+    def abort(self):
+        self.limiter.forget(self)
+
+    end_late = abort
+    __hash__ = object.__hash__
+
+
+def opened(limiter, phase, since, body_bytes=0):
+    made = OpenConnection(limiter=limiter, phase=phase, since=since, address="a", is_stream=False)
+    made._body_bytes, made._unread_since = body_bytes, None
+    assert limiter.admit(made)
+    return made
+
+
+def test_the_client_that_was_waited_for_longest_loses_its_place_whatever_it_has_sent():
+    limiter = ConnectionLimiter(ConnectionLimits(connections=4, by_address=4, bytes_a_second=1_000))
+    slow = opened(limiter, "body", since=10.0, body_bytes=1_000)
+    fast = opened(limiter, "body", since=5.0, body_bytes=900_000)
+    idle = opened(limiter, "idle", since=12.0)
+    new = opened(limiter, "head", since=20.0)
+    more = [opened(limiter, "head", since=21.0) for _ in range(2)]
+    assert set(limiter.open) == {fast, new, *more}
+    assert slow not in limiter.open and idle not in limiter.open
+
+
+def test_connections_that_are_late_together_end_a_few_at_a_time():
+    limiter = ConnectionLimiter(ConnectionLimits())
+    for _ in range(2 * connections.MOST_ENDED + 1):
+        opened(limiter, "head", since=-1e9)
+    on_time = opened(limiter, "head", since=monotonic())
+    assert [limiter.check_deadlines() for _ in range(3)] == [True, True, False]
+    assert list(limiter.open) == [on_time]
 
 
 def test_wrong_keys_wait_and_right_ones_do_not(models, tmp_path):

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
+from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -31,6 +32,8 @@ from ramify.server.settings import ConnectionLimits
 STREAMS = (b"/v1/batch", b"/v1/evaluate")  # their routes have time limits of their own
 SPARE = 128  # file descriptors that are not for connections
 TICK = 0.5  # seconds between two looks at the deadlines
+MOST_ENDED = 20  # connections that one look ends
+PAUSE = 0.02  # seconds until the next look if there are more
 LOG_INTERVAL = 5.0  # seconds between two log lines on the same reason
 BUFFER = 1 << 16  # bytes of an answer that wait in the process before writing pauses
 FRAMING = 16  # bytes that a client may send around every byte of a body: sizes of chunks
@@ -39,7 +42,7 @@ BODIES = (b"content-length", b"transfer-encoding")  # headers of a request with 
 
 # what a connection waits for
 HEAD, BODY, ANSWER, REST, IDLE, CLOSING = "head", "body", "answer", "rest", "idle", "closing"
-CAN_GO = {IDLE: 0, REST: 1, HEAD: 2, BODY: 3}  # who loses its place first
+CAN_GO = (IDLE, REST, HEAD, BODY)  # phases in which the server waits for the client
 
 
 class ConnectionLimiter:
@@ -90,20 +93,25 @@ class ConnectionLimiter:
         waiting = [each for each in self.open if each.phase in CAN_GO and address in (None, each.address)]
         if not waiting:
             return False
-        longest = min(waiting, key=lambda each: (CAN_GO[each.phase], each.since))
+        longest = min(waiting, key=lambda each: each.waiting_since)
         self.note("crowded out", longest.address)
         longest.abort()
         return True
 
-    def check_deadlines(self) -> None:
-        """End every connection that has taken too long."""
+    def check_deadlines(self) -> bool:
+        """End connections that have taken too long, a few at a time; whether there may be more.
+
+        A thousand that began together are late together; to end all of them at once would keep the others waiting.
+        """
         now = monotonic()
-        for connection in list(self.open):
-            if now > connection.deadline(self.limits):
-                connection.end_late()
-        for connection in list(self.closing):
-            if now > connection.since + self.limits.rest_seconds:
-                connection.abort()
+        late = (each for each in list(self.open) if now > each.deadline(self.limits))
+        ended = list(islice(late, MOST_ENDED))
+        for connection in ended:
+            connection.end_late()
+        unread = [each for each in self.closing if now > each.since + self.limits.rest_seconds][:MOST_ENDED]
+        for connection in unread:
+            connection.abort()
+        return MOST_ENDED in (len(ended), len(unread))
 
     def note(self, reason: str, address: str) -> None:
         """Count a refusal; log it, unless the same was logged a moment ago."""
@@ -148,13 +156,18 @@ class Connection(HttpToolsProtocol):
     def _enter(self, phase: str) -> None:
         self.phase, self.since = phase, monotonic()
 
+    @property
+    def waiting_since(self) -> float:
+        """Since when the server waits for the client; later for every piece of a body that came at a good rate."""
+        return self.since + (self._body_bytes / self.limiter.limits.bytes_a_second if self.phase == BODY else 0.0)
+
     def deadline(self, limits: ConnectionLimits) -> float:
         """Until when the client must have done its part."""
         if self._unread_since is not None:
             return self._unread_since + limits.unread_seconds - self._unread_seconds
         seconds = {HEAD: limits.head_seconds, REST: limits.rest_seconds, IDLE: limits.idle_seconds}
         if self.phase == BODY and not self.is_stream:
-            return self.since + limits.body_seconds + self._body_bytes / limits.bytes_a_second
+            return self.waiting_since + limits.body_seconds
         return self.since + seconds.get(self.phase, float("inf"))
 
     def end_late(self) -> None:
@@ -309,8 +322,7 @@ def protocol_of(limiter: ConnectionLimiter) -> type[Connection]:
 async def watch_deadlines(limiter: ConnectionLimiter) -> None:
     """Check all deadlines, again and again."""
     while True:
-        await asyncio.sleep(TICK)
-        limiter.check_deadlines()
+        await asyncio.sleep(PAUSE if limiter.check_deadlines() else TICK)
 
 
 def allow_open_files() -> int:
