@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from ramify.data import Corpus
-from ramify.data.tables import open_binary
+from ramify.data.encodings import open_binary
 from ramify.taxonomy import Taxonomy
 
 Split = tuple[Corpus, Corpus, Taxonomy]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.readers.layout import Layout, Split
 from ramify.data import Corpus
-from ramify.data.tables import open_binary
+from ramify.data.encodings import open_binary
 from ramify.errors import DataError
 from ramify.taxonomy import Taxonomy
 

@@ -18,8 +18,8 @@ from ramify import Taxonomy
 from ramify.data import read_corpus
 from ramify.data.corpus import BadRow
 from ramify.data.documents import stream_rows
+from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import open_file_set
-from ramify.data.tables import known_encoding
 from ramify.errors import RamifyError
 from ramify.workflows.score_tables import open_scores
 

@@ -52,8 +52,8 @@ TABLES = {
     "empty file": ([], b"", "is empty"),
     "only a header": ([], b"text,label\n", "but no rows"),
     "null text": (["--strict"], b"text,label\n" + GOOD.encode() + b",a\n", "line 22: the text is empty"),
-    "not UTF-8": (["--strict"], b"text,label\n" + GOOD.encode() + b"\xff\xfe\xfd,a\n", "line 22: not UTF-8"),
-    "latin-1 throughout": ([], b"text,label\n" + "déjà vu,a\nvoilà,b\n".encode("latin-1"), "not UTF-8"),
+    "not UTF-8": (["--strict"], b"text,label\n" + GOOD.encode() + b"\xc3\xa9\xc3\xa9\xff,a\n", "line 22: not UTF-8"),
+    "an unknown encoding": ([], "text,label\nпривет,а\nмир,б\n".encode("koi8-r"), "give its --encoding"),
     "one class only": ([], b"text,label\nxx yy,a\nzz ww,a\n", "at least two classes"),
     "no labels": ([], b"text,label\nx y,\nz w,\n", "no document has a label"),
     "empty path part": ([], b"text,label\nx y,a//b\nz w,a/c\n", "empty part"),
@@ -239,7 +239,7 @@ def test_a_report_that_cannot_be_written_is_found_out_before_training(capsys, go
 
 
 def test_a_file_in_which_no_row_can_be_classified_is_refused(capsys, good):
-    (good / "new.csv").write_bytes(b"text\ncaf\xe9\n\xff\xff\n")
+    (good / "new.csv").write_bytes("text\nété caf".encode() + b"\xe9\n\xc3\xa9\xff\n")
     said = refused(capsys, good, "predict", good / "model", good / "new.csv", "--out", good / "answers.csv")
     assert "none of 2 rows could be classified" in said
     assert "line 2: not UTF-8" in said
@@ -248,11 +248,10 @@ def test_a_file_in_which_no_row_can_be_classified_is_refused(capsys, good):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04\x14\x00", "zip or spreadsheet"),
+        (b"PK\x03\x04\x14\x00", "cannot be read as a spreadsheet"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "binary file"),
-        ("text,label\nx,a\n".encode("utf-16"), "UTF-16"),
         (b"parcel late,Orders\nscreen dark,TV\nbox lost,Orders\n", "first row looks like a document"),
-        (b"caf\xe9,label\nx,a\n", "first row of"),
+        ("тест,метка\nпривет,мир\n".encode("cp1251"), "give its --encoding"),
     ],
 )
 def test_files_that_are_no_tables_are_named_for_what_they_are(capsys, good, content, message):

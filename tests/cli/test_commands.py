@@ -27,7 +27,7 @@ def test_training_reports_and_says_what_to_do_next(capsys, tickets, tmp_path):
     assert code == 0
     assert "By level" in out
     assert "the saved model was then trained on all of them" in out
-    assert "text in 'body', labels in 'category'" in err
+    assert "labels in 'category' ('" in err
     assert f"ramify predict {tmp_path / 'out'} new.csv" in err
 
 
@@ -227,7 +227,7 @@ def test_vectors_can_be_learnt_evaluated_and_predicted(capsys, vectors):
 
 
 def test_columns_of_the_input_are_never_lost(capsys, model, tmp_path):
-    (tmp_path / "new.csv").write_bytes(b"id,body,predicted\n7,late parcel,HUMAN\n8,caf\xe9,HUMAN\n")
+    (tmp_path / "new.csv").write_bytes(b"id,body,predicted\n7,late parcel,HUMAN\n8,\xc3\xa9\xc3\xa9 caf\xe9,HUMAN\n")
     _, out, _ = ramify(capsys, "predict", model, tmp_path / "new.csv", "--text", "body")
     first, second = csv.DictReader(out.splitlines())
     assert (first["predicted"], first["ramify_predicted"]) == ("HUMAN", "Orders > Late")
@@ -236,10 +236,25 @@ def test_columns_of_the_input_are_never_lost(capsys, model, tmp_path):
 
 def test_other_encodings_can_be_named(capsys, tmp_path):
     rows = "text,label\n" + "café crème,a\nbière brune,b\n" * 6
-    for encoding in ("cp1252", "utf-16"):
+    for encoding in ("cp1252", "utf-16", "mac-roman"):
         (tmp_path / "d.csv").write_bytes(rows.encode(encoding))
         code, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--encoding", encoding)
         assert code == 0, err
+        assert "detected" not in err
+        assert "café" in (tmp_path / "m" / "features.json").read_text()
+
+
+def test_encodings_are_detected_and_told(capsys, tmp_path):
+    rows = "text,label\n" + "café crème,a\nbière brune,b\n" * 6
+    for encoding in ("cp1252", "utf-16", "utf-16-be", "utf-8-sig"):
+        (tmp_path / "d.csv").write_bytes(rows.encode(encoding))
+        for command in (
+            ("train", tmp_path / "d.csv", "--model", tmp_path / "m"),
+            ("predict", tmp_path / "m", tmp_path / "d.csv"),
+        ):
+            code, _, err = ramify(capsys, *command)
+            assert code == 0, err
+            assert (f"read as {encoding}, which was detected" in err) == (encoding != "utf-8-sig")
         assert "café" in (tmp_path / "m" / "features.json").read_text()
 
 

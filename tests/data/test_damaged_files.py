@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.data import limits, read_corpus, tables
+from ramify.data import csv_tables, json_tables, limits, read_corpus
 from ramify.data import parquet as parquet_files
 from ramify.data.corpus import BadRow
 from ramify.data.documents import stream_rows
 from ramify.data.parquet import count_rows
-from ramify.data.tables import stream_table
+from ramify.data.tables import TableFormat, stream_table
 from ramify.errors import DataError
 
 
@@ -120,7 +120,7 @@ def test_a_packed_line_is_refused_before_it_fills_the_memory(name, tmp_path, mon
 @pytest.mark.parametrize("values", [b"[],", b"{},", b'"",', b"1,"])
 def test_an_object_of_very_many_values_is_refused_before_it_fills_the_memory(name, start, values, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "MAX_VALUES", 100_000)
-    monkeypatch.setattr(tables, "CHUNK", 50_000)
+    monkeypatch.setattr(json_tables, "CHUNK", 50_000)
     path = packed(tmp_path / name, start, values * 2_000_000, b"1]}")
     with traced(35_000_000), pytest.raises(DataError, match=r"(object 1|line 2) has more than 100,000 values"):
         read_corpus(path)
@@ -164,7 +164,7 @@ class Counted(str):
 
 def test_a_column_that_comes_twice_is_found_without_comparing_all_with_all(tmp_path, monkeypatch):
     names = [Counted(k) for k in (*range(1_000), 999)]
-    monkeypatch.setattr(tables.csv, "reader", lambda *_, **__: iter([names]))
+    monkeypatch.setattr(csv_tables.csv, "reader", lambda *_, **__: iter([names]))
     (tmp_path / "t.csv").write_text("a,b\n")
     with pytest.raises(DataError, match="two columns named '999'"):
         read_corpus(tmp_path / "t.csv")
@@ -213,8 +213,8 @@ def test_long_rows_are_not_all_held_to_find_the_columns(tmp_path):
 
 
 def elements(text, chunk):
-    with patch.object(tables, "CHUNK", chunk):
-        return [row for row, _ in tables._list_elements(Path("list.json"), io.StringIO(text))]
+    with patch.object(json_tables, "CHUNK", chunk):
+        return [row for row, _ in json_tables._list_elements(Path("list.json"), io.StringIO(text))]
 
 
 json_values = st.recursive(
@@ -251,7 +251,7 @@ def test_a_large_list_is_read_piece_by_piece(tmp_path):
     path = tmp_path / "list.json"
     path.write_text(json.dumps([{"text": f"text {k} " * 20, "label": "a"} for k in range(50_000)]))
     with traced(5_000_000):
-        assert sum(1 for _ in stream_table(path, "jsonl")[1]) == 50_000
+        assert sum(1 for _ in stream_table(path, TableFormat("jsonl", "utf-8"))[1]) == 50_000
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "unicode_escape"])
@@ -259,5 +259,5 @@ def test_a_large_list_is_read_piece_by_piece(tmp_path):
 def test_half_a_character_of_any_encoding_makes_a_bad_row(tmp_path, encoding, form):
     path = tmp_path / "half.json"
     path.write_text(form % {"utf-7": "+2AA-", "unicode_escape": "\\ud800"}[encoding])
-    ((_, row),) = tables._json_objects(path, encoding)
+    ((_, row),) = json_tables.json_objects(path, encoding)
     assert isinstance(row, BadRow)

@@ -115,7 +115,7 @@ GOOD = "".join(f"text {i},a\n" for i in range(30))
     [
         (b",a\n", "the text is empty"),
         (b"   ,a\n", "the text is empty"),
-        (b"caf\xe9,a\n", "not UTF-8"),
+        (b"\xc3\xa9t\xc3\xa9 caf\xe9,a\n", "not UTF-8"),
         (b"one,two,three\n", "3 cells, but 2 columns"),
         (b"lonely\n", "1 cells"),
         (b'"a"b,c\n', "expected"),
@@ -141,7 +141,7 @@ def test_a_bad_row_is_left_out_and_named_by_line_and_strict_refuses_it(tmp_path,
         (b'{"text": "x", "label": {"a": 1}}', "not a string or a list"),
         (b"{broken", "not valid JSON"),
         (b"[1, 2]", "not a JSON object"),
-        (b'{"text": "caf\xe9"}', "not UTF-8"),
+        (b'{"text": "\xc3\xa9t\xc3\xa9 caf\xe9"}', "not UTF-8"),
     ],
 )
 def test_bad_json_rows_are_named(tmp_path, row, reason):
@@ -176,9 +176,7 @@ def test_a_table_that_cannot_be_used_is_one_sentence(tmp_path, content, options,
     assert "\n" not in str(caught.value)
 
 
-def test_other_encodings_and_broken_archives_are_refused(tmp_path):
-    with pytest.raises(DataError, match="is UTF-16; save it as UTF-8"):
-        read_corpus(write(tmp_path, "docs.csv", "text,label\nx,a\n".encode("utf-16")))
+def test_broken_archives_are_refused(tmp_path):
     with pytest.raises(DataError, match="cannot be read: Compressed file ended"):
         read_corpus(write(tmp_path, "docs.csv.gz", gzip.compress(as_csv(",").encode() * 50)[:80]))
     with pytest.raises(DataError, match="cannot be read as Parquet"):
@@ -196,7 +194,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
 def test_rows_stream_with_their_lines_and_texts_may_span_lines(tmp_path):
     path = write(tmp_path, "docs.csv", 'id,text\n1,"two\nlines"\n2,one\n3,\n')
     columns, text, rows = stream_rows(path)
-    assert (columns, text) == (["id", "text"], "text")
+    assert (columns, text.text) == (["id", "text"], "text")
     assert [(line, row["id"]) for line, row in rows] == [(2, "1"), (4, "2"), (5, "3")]
 
 

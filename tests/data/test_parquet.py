@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ramify.data import limits, parquet, parquet_pages, read_corpus
 from ramify.data.parquet_pages import read_row_groups
-from ramify.data.tables import stream_part, stream_table
+from ramify.data.tables import TableFormat, stream_part, stream_table
 from ramify.errors import DataError
 
 TABLE = polars.DataFrame(
@@ -32,16 +32,18 @@ TABLE = polars.DataFrame(
     }
 )
 
+PARQUET = TableFormat("parquet")
+
 
 def rows(path):
-    return [row for _, row in stream_table(path, "parquet")[1]]
+    return [row for _, row in stream_table(path, PARQUET)[1]]
 
 
 def traced_peak(path):
     """Bytes of Python's memory to read the rows one after the other."""
     tracemalloc.start()
     try:
-        for _ in stream_table(path, "parquet")[1]:
+        for _ in stream_table(path, PARQUET)[1]:
             pass
         return tracemalloc.get_traced_memory()[1]
     finally:
@@ -59,7 +61,7 @@ def table(tmp_path_factory):
 def test_batches_of_any_size_hold_the_same_rows(table, size, most, is_damaged, start, stop):
     settings = {"BATCH_SIZE": size, "MOST_ROWS": most, "read_row_groups": (lambda _: None) if is_damaged else read_row_groups}
     with patch.multiple(parquet, **settings):
-        found = list(stream_part(table, "parquet", "utf-8", range(start, stop)))
+        found = list(stream_part(table, PARQUET, range(start, stop)))
     assert [row for _, row in found] == TABLE.to_dicts()[start:stop]
     assert [number for number, _ in found] == list(range(start + 1, max(start, stop) + 1))
 

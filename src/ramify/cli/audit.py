@@ -44,7 +44,9 @@ def audit(
     max_features: options.MaxFeatures = None,
     strict: options.Strict = False,
     keep_unlabelled: options.KeepUnlabelled = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     as_json: options.AsJson = False,
 ) -> None:
@@ -69,7 +71,7 @@ def audit(
 
     kind = options.table_format(out, escape_formulas=escape_formulas).removeprefix(".")
     options.refuse_outputs(report, out, read=[data, taxonomy, stop_words])
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
     wanted = workflows.TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     classifier, known = wanted.new_classifier(), wanted.known_taxonomy()

@@ -61,7 +61,9 @@ def compare(
     select_scope: options.SelectScope = "flat",
     strict: options.Strict = False,
     keep_unlabelled: options.KeepUnlabelled = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
     as_json: options.AsJson = False,
@@ -97,7 +99,7 @@ def compare(
     selection: dict[str, Any] = {"select": select, "select_by": select_by}
     selection |= {"select_join": select_join, "select_scope": select_scope}
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, **selection, characters=characters)
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
     wanted = workflows.TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     known, columns = None if model else wanted.known_taxonomy(), None
     rules = _rules(rule, rule_param)

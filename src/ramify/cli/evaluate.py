@@ -26,7 +26,9 @@ def evaluate(
     report: options.ReportPage = None,
     strict: options.Strict = False,
     keep_unlabelled: options.KeepUnlabelled = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    merge_spellings: options.MergeSpellings = False,
     trust: options.Trust = None,
     threads: options.Threads = -1,
     as_json: options.AsJson = False,
@@ -55,7 +57,7 @@ def evaluate(
     files = options.files_among(costs, rule, *(rule_param or ()))
     options.refuse_outputs(report, models=[model], read=[data, *files])
     check_hierarchy(hierarchy)
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
     decision, counted = options.parse_rule(rule, rule_param), options.parse_costs(costs)
     with progress_shown(), temporary_directory() as scratch:
         classifier = options.load_model(model, decision, threads)

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import literal, output, print_json, progress_shown
-from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, Trust, load_model
+from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, Sheet, TextColumn, Trust, load_model
 from ramify.errors import InputError
 
 MOST_FEATURES = 1 << 24  # of a model whose words of a node are shown
@@ -23,7 +23,8 @@ def inspect(
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
     taxonomy_file: Annotated[Path | None, Option("--taxonomy", help="Check labels against this taxonomy.")] = None,
-    encoding: Encoding = "utf-8",
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
@@ -57,7 +58,7 @@ def inspect(
             known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
-            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label, encoding=encoding)
+            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label, encoding=encoding, sheet=sheet)
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
         else:

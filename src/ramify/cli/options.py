@@ -23,14 +23,21 @@ TABLES = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".tsv": ".tsv", ".tab": ".tsv
 
 # models and documents
 ModelDirectory = Annotated[Path, Argument(help="Model directory that 'ramify train' wrote.")]
-TrainingFile = Annotated[Path, Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; {MANY_FILES}")]
+DOCUMENTS = "CSV, TSV, JSON, Parquet, Excel, svmlight, a folder of texts"
+TrainingFile = Annotated[Path, Argument(help=f"Documents: {DOCUMENTS}; {MANY_FILES}")]
 LabelledFile = Annotated[Path, Argument(help="Labelled documents, in any form that 'ramify train' reads.")]
-TextColumn = Annotated[str | None, Option("--text", help="Column with the text (default: detected).")]
+TextColumn = Annotated[
+    str | None, Option("--text", help="Column with the text, or several that are joined: 'title,body' (default: detected).")
+]
 LabelColumn = Annotated[
     str | None, Option("--label", help="Column with the labels, or level columns: 'level1,level2' (default: detected).")
 ]
 LabelSeparator = Annotated[str | None, Option(help="Separates multiple labels in one cell, e.g. '|' (default: detected).")]
-Encoding = Annotated[str, Option(help="Encoding of CSV and JSON files, such as cp1252.")]
+Encoding = Annotated[str | None, Option(help="Encoding of CSV, JSON and text files, such as cp1252 (default: detected).")]
+Sheet = Annotated[str | None, Option(help="Sheet of a spreadsheet (default: the only one with cells).")]
+MergeSpellings = Annotated[
+    bool, Option("--merge-spellings", help="Take labels that differ in case or white space for one, and names for their paths.")
+]
 Strict = Annotated[bool, Option("--strict", help="Refuse the file if a row is bad.")]
 KeepUnlabelled = Annotated[bool, Option("--keep-unlabelled", help="Keep documents without a label.")]
 TaxonomyFile = Annotated[Path | None, Option(help="Taxonomy file (default: read from label paths).")]

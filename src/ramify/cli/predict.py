@@ -17,9 +17,7 @@ from ramify.formatting import counted
 
 def predict(
     model: options.ModelDirectory,
-    data: Annotated[
-        Path | None, Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, svmlight; {options.MANY_FILES}")
-    ] = None,
+    data: Annotated[Path | None, Argument(help=f"Documents: {options.DOCUMENTS}; {options.MANY_FILES}")] = None,
     sentence: Annotated[str | None, Option("--try", help="Classify this text, and explain its label.")] = None,
     text: options.TextColumn = None,
     out: Annotated[
@@ -39,7 +37,8 @@ def predict(
     rule_param: options.RuleParams = None,
     escape_formulas: options.EscapeFormulas = False,
     strict: options.Strict = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     trust: options.Trust = None,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
@@ -85,7 +84,7 @@ def predict(
     if sentence is not None:
         _predict_sentence(classifier, sentence, wanted, as_json)
     elif data is not None:
-        with progress_shown(cluster), predict_file(classifier, data, wanted, text, encoding) as (columns, rows):
+        with progress_shown(cluster), predict_file(classifier, data, wanted, text, encoding, sheet) as (columns, rows):
             options.write_predictions(rows, columns, data, out, kind, top, strict, escape_formulas)
 
 

@@ -19,7 +19,7 @@ def score(
     out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write.")] = None,
     text: options.TextColumn = None,
     strict: options.Strict = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     trust: options.Trust = None,
     threads: options.Threads = -1,
 ) -> None:
@@ -72,7 +72,7 @@ def decide(
     out: Annotated[Path | None, Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
     escape_formulas: options.EscapeFormulas = False,
     strict: options.Strict = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     trust: options.Trust = None,
     as_json: options.AsJson = False,
 ) -> None:

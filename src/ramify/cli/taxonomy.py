@@ -38,7 +38,9 @@ def learn(
     stem: options.Stem = None,
     min_df: options.MinDf = 1,
     strict: options.Strict = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     as_json: options.AsJson = False,
 ) -> None:
@@ -66,7 +68,7 @@ def learn(
     count_workers(threads)
     vectorizer = Vectorizer(stop_words=read_stop_words(stop_words), stemmer=stem, min_df=min_df, n_jobs=threads)
     vectorizer.check_settings()
-    reading = workflows.ReadOptions(text, label, label_separator, strict, encoding=encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, False, encoding, sheet, merge_spellings)
     with progress_shown():
         corpus = reading.read(data)
         learnt, terms = learn_taxonomy(corpus, vectorizer, levels, flat, linkage=linkage, sample=sample, seed=seed)

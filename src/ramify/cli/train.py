@@ -65,7 +65,9 @@ def train(
     report: options.ReportPage = None,
     strict: options.Strict = False,
     keep_unlabelled: options.KeepUnlabelled = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
     checkpoints: options.CheckpointDirectory = None,
@@ -104,7 +106,7 @@ def train(
     _refuse_checkpoints(kept, model, report)
     selection = (select, select_by, select_join, select_scope)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
     wanted = workflows.TrainOptions(
         system, parse_params(param or []), taxonomy, taxonomy_format, path_separator, options.parse_rule(rule, rule_param),
         features, reading, test, holdout, seed, refit, add or (), calibrate=calibrate, keep_back=keep_back,

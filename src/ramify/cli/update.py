@@ -34,7 +34,9 @@ def update(
     label: options.LabelColumn = None,
     label_separator: options.LabelSeparator = None,
     strict: options.Strict = False,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    merge_spellings: options.MergeSpellings = False,
     trust: options.Trust = None,
     threads: options.Threads = -1,
     as_json: options.AsJson = False,
@@ -60,7 +62,7 @@ def update(
     """
     from ramify.workflows.updating import UpdateOptions, update_model
 
-    reading = workflows.ReadOptions(text, label, label_separator, strict, encoding=encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, False, encoding, sheet, merge_spellings)
     with progress_shown():
         done = update_model(model, UpdateOptions(data, taxonomy, reassignments, rounds, select_rounds, reading, threads), to)
     target = model if to is None else to

@@ -78,7 +78,7 @@ class Corpus:
     documents: a list of texts, stored texts, or a CSR matrix of vectors.
     labels: the most specific labels of each document; may be empty.
     lines: the line of each document in its file. locations: the same for several files.
-    bad_rows: rows that were left out. found: the detected columns and label separator.
+    bad_rows: rows that were left out. found: the detected columns and label separator. remarks: what else to know of the file.
     """
 
     source: str
@@ -88,6 +88,7 @@ class Corpus:
     bad_rows: list[BadRow] = field(default_factory=list)
     found: dict[str, Any] = field(default_factory=dict)
     locations: DocumentLocations | None = None
+    remarks: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.labels)

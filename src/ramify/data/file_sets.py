@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import glob
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ramify.data.csv_tables import Rows
+from ramify.data.encodings import open_binary
+from ramify.data.folders import HIDDEN, natural_order
+from ramify.data.json_tables import EXAMPLE
 from ramify.data.parquet import count_rows
-from ramify.data.tables import Rows, find_kind, is_file_set, list_names, open_binary, read_names, stream_part
+from ramify.data.tables import TableFormat, find_format, is_file_set, list_names, read_names, stream_part
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
 
-KINDS = {"csv": "CSV or TSV", "jsonl": "JSON", "parquet": "Parquet"}
+KINDS = {"csv": "CSV or TSV", "jsonl": "JSON", "parquet": "Parquet", "spreadsheet": "a spreadsheet"}
 START = 4096  # bytes to read to find out whether a file is empty
-HIDDEN = (".", "_")  # prefixes of files that other programs put beside data, such as _SUCCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,14 @@ class FileSet:
     """Files with the same columns.
 
     source: the directory or pattern. n_rows: of each file, None if unknown (all but Parquet).
-    names: the columns of all files; objects of JSON Lines may lack some.
+    names: the columns of all files; objects of JSON Lines may lack some. format: of all; each file may have its own encoding.
     """
 
     source: str
     paths: tuple[Path, ...]
     n_rows: tuple[int | None, ...]
-    kind: str
     names: tuple[str, ...]
-    encoding: str
+    format: TableFormat
 
     def blocks(self, size: int) -> list[tuple[Path, range | None]]:
         """Files and ranges of at most `size` rows; None for a whole file."""
@@ -48,12 +48,12 @@ class FileSet:
     def rows(self) -> Rows:
         """The rows of all files."""
         for path in self.paths:
-            yield from rows_of(path, self.kind, self.encoding)
+            yield from rows_of(path, self.format)
 
 
-def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
+def rows_of(path: Path, given: TableFormat, rows: range | None = None) -> Rows:
     """The rows of a file, or a range of them, with their lines; an empty file has none."""
-    return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
+    return iter(()) if _is_empty(path) else stream_part(path, given, rows)
 
 
 def find_files(source: str | Path) -> list[Path]:
@@ -80,7 +80,7 @@ def find_files(source: str | Path) -> list[Path]:
     return [path.absolute() for path in files] if is_distributed() else files
 
 
-def open_file_set(source: str | Path, encoding: str) -> FileSet:
+def open_file_set(source: str | Path, encoding: str | None = None) -> FileSet:
     """Inspect all files; refuses files that do not form one table."""
     paths = find_files(source) if is_file_set(source) else [Path(source).absolute() if is_distributed() else Path(source)]
     inspected = []
@@ -100,32 +100,22 @@ def open_file_set(source: str | Path, encoding: str) -> FileSet:
             raise DataError(f"{which}; give files with the same columns.")
     together = dict.fromkeys(name for _, _, columns in tables for name in columns) if kind == "jsonl" else dict.fromkeys(names)
     if not together:
-        example = '{"text": "…", "label": "…"}'
-        raise DataError(f"{source} holds no JSON object in {encoding.upper()}; give one object per line, such as {example}.")
-    return FileSet(str(source), tuple(paths), tuple(n_rows for _, _, n_rows in inspected), kind, tuple(together), encoding)
+        raise DataError(f"{source} holds no JSON object; give one object per line, such as {EXAMPLE}.")
+    n_rows = tuple(n_rows for _, _, n_rows in inspected)
+    return FileSet(str(source), tuple(paths), n_rows, tuple(together), TableFormat(kind, encoding))
 
 
-def _inspect(encoding: str, path: Path) -> tuple[str | None, Sequence[str], int | None]:
+def _inspect(encoding: str | None, path: Path) -> tuple[str | None, Sequence[str], int | None]:
     """The kind of a table, None if the file is empty; its columns; and its number of rows, if known."""
     if _is_empty(path):
         return None, (), None
-    kind = find_kind(path, encoding)
-    if kind == "svmlight":
+    found = find_format(path, encoding)
+    if found.kind == "svmlight":
         raise DataError(f"{path} holds vectors (svmlight), which are read from one file only; put them into one.")
-    return kind, read_names(path, kind, encoding), count_rows(path) if kind == "parquet" else None
+    return found.kind, read_names(path, found), count_rows(path) if found.kind == "parquet" else None
 
 
 def _is_empty(path: Path) -> bool:
     with open_binary(path) as file:
         start = file.read(START)
     return len(start) < START and not start.strip()
-
-
-def natural_order(name: str) -> tuple[Any, ...]:
-    """A sort key that compares numbers by value: part-9 comes before part-10.
-
-    >>> sorted(["part-10", "part-9", "part-", "part"], key=natural_order)
-    ['part', 'part-', 'part-9', 'part-10']
-    """
-    pieces = re.split(r"(\d+)", name)
-    return tuple(int(piece) if k % 2 else piece for k, piece in enumerate(pieces)), name

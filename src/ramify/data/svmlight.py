@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.data.corpus import BadRow, Corpus
+from ramify.data.csv_tables import numbered_lines
+from ramify.data.encodings import open_binary
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
-from ramify.data.tables import numbered_lines, open_binary
 from ramify.errors import DataError
 from ramify.parallel import stage
 

@@ -22,8 +22,9 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from ramify.data import BadRow
-from ramify.data.documents import find_columns
-from ramify.data.tables import csv_table, json_row
+from ramify.data.columns import Columns, find_columns, split_names
+from ramify.data.csv_tables import read_csv
+from ramify.data.json_tables import json_row
 from ramify.errors import DataError
 from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.json_bounds import has_more_values
@@ -48,9 +49,9 @@ Numbered = Iterator[tuple[int, Any]]
 class BatchRequest:
     """The format of an uploaded table and of its predictions.
 
-    input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given. echo: send rows
-    back. paths: send labels with their paths. like: the text column that the model was trained on. characters: the longest
-    text allowed.
+    input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given, and may be
+    several: "title,body". echo: send rows back. paths: send labels with their paths. like: the text columns that the model was
+    trained on. characters: the longest text allowed.
     """
 
     input_format: str
@@ -59,7 +60,7 @@ class BatchRequest:
     id: str | None = None
     echo: bool = False
     paths: bool = False
-    like: str | None = None
+    like: str | list[str] | None = None
     characters: int = 1 << 20
 
 
@@ -68,18 +69,18 @@ def predict_lines(
 ) -> None:
     """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows.
 
-    on_batch: called with the predictions of each batch and the text column.
+    on_batch: called with the predictions of each batch and the text columns.
     """
     meter = _RowMeter(min(LONGEST, ask.characters + CELLS) if ask.input_format == "csv" else LONGEST)
     lines = meter.measured(_plain_lines(source, ask.input_format))
     if ask.input_format == "csv":
-        columns, found = csv_table(TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines))
+        columns, found = read_csv(TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines))
         text, rows = _find_text(columns, found, ask)
         if ask.id is not None:
-            find_columns(str(TABLE), columns, [], ask.id)
+            find_columns(str(TABLE), columns, [], [ask.id])
     else:
         columns, text, rows = _read_json(lines, ask)
-    kept = None if ask.echo or ask.output_format == "csv" else {text, ask.id or "id"}  # other cells are not returned
+    kept = None if ask.echo or ask.output_format == "csv" else {*text.texts, ask.id or "id"}  # other cells are not returned
     table, write_json = PredictionTable(columns, predictor.options.top), _json_writer(ask, predictor.classifier.taxonomy_)
     emit(_csv([table.head]) if ask.output_format == "csv" else b"")
 
@@ -178,19 +179,19 @@ def check_columns(head: bytes) -> None:
         raise ApiError(413, "too-many-values", f"the table has more than {CELLS:,} columns; send those that are needed.")
 
 
-def _needed(row: Any, text: str, kept: set[str] | None, most: int) -> tuple[Any, int]:
+def _needed(row: Any, text: Columns, kept: set[str] | None, most: int) -> tuple[Any, int]:
     """The row without what is not returned, or a BadRow if its text is too long; and the characters of the text."""
     if not isinstance(row, dict):
         return (row, 0) if kept is None or not isinstance(row, BadRow) else (_narrowed(row, kept), 0)
     if kept is not None:
         row = {name: cell for name, cell in row.items() if name in kept}
-    cell = row.get(text)
+    cell = text.read_text(row)
     if not isinstance(cell, str):
         return row, 0
     if len(cell) <= most:
         return row, len(cell)
     problem = f"the text has {len(cell):,} characters; up to {most:,} are allowed"
-    return BadRow(str(TABLE), 0, problem, {**row, text: cell[:100]}), 0
+    return BadRow(str(TABLE), 0, problem, {**row, text.texts[0]: cell[:100]}), 0
 
 
 def _narrowed(row: BadRow, kept: set[str]) -> BadRow:
@@ -212,14 +213,15 @@ def _plain_lines(source: ByteInput, kind: str) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], str, Numbered]:
+def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], Columns, Numbered]:
     rows = _objects(lines)
     first = next(rows, None)
     if first is None:
         raise DataError('the body is empty; send one JSON object per line, such as {"text": "…"}.')
-    columns = list(first[1]) if isinstance(first[1], dict) else [ask.text or ask.like or "text"]
+    known = ask.text or (ask.like if isinstance(ask.like, str) else None) or "text"
+    columns = list(first[1]) if isinstance(first[1], dict) else [known]
     text, numbered = _find_text(columns, chain([first], rows), ask)
-    return columns, text, ((number, {text: row} if isinstance(row, str) else row) for number, row in numbered)
+    return columns, text, ((number, {text.texts[0]: row} if isinstance(row, str) else row) for number, row in numbered)
 
 
 def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
@@ -236,14 +238,18 @@ def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
             yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 
 
-def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest) -> tuple[str, Numbered]:
-    """The text column by its name, or else the one with the longest cell in the first row; never waits for more than that."""
-    named = ask.text or (ask.like if ask.like in columns else None) or ("text" if "text" in columns else None)
+def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest) -> tuple[Columns, Numbered]:
+    """The text columns by their names, or else the one with the longest cell in the first row; waits for no more rows."""
+    like = [ask.like] if isinstance(ask.like, str) else ask.like or []
+    named = split_names(ask.text, columns, "text") or (like if like and all(name in columns for name in like) else None)
+    if named is None and "text" in columns:
+        named = ["text"]
     if named is not None:
-        return find_columns(str(TABLE), columns, [], named).text, rows
+        return find_columns(str(TABLE), columns, [], named, wants_labels=False), rows
     first = next(rows, None)
     sample = [first[1]] if first is not None and isinstance(first[1], dict) else []
-    return find_columns(str(TABLE), columns, sample).text, rows if first is None else chain([first], rows)
+    found = find_columns(str(TABLE), columns, sample, wants_labels=False)
+    return found, rows if first is None else chain([first], rows)
 
 
 def _json_writer(ask: BatchRequest, taxonomy: Taxonomy) -> Callable[[Prediction], str]:

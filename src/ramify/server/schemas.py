@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ramify.data.tables import LONE_SURROGATE
+from ramify.data.encodings import LONE_SURROGATE
 from ramify.server.json_bounds import DEEPEST, is_deeper
 from ramify.server.reviews.store import Action, Decision
 

@@ -6,6 +6,7 @@ from ramify.taxonomy.descent import descend_by_probability, descend_by_score, le
 from ramify.taxonomy.diff import Change, TaxonomyDiff, diff_taxonomies
 from ramify.taxonomy.diff import parse_reassignments, read_reassignments, render_reassignment_template
 from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
+from ramify.taxonomy.formats.text import find_separator
 from ramify.taxonomy.graph import LabelGraph
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy, ancestor_matrix, as_label_matrix
 from ramify.taxonomy.hierarchy import check_taxonomy, expand_to_ancestors, most_general, most_specific
@@ -16,8 +17,8 @@ from ramify.taxonomy.learning import Group, LearnedTaxonomy, learn_groups, learn
 
 __all__ = ["ARROW", "PATH_SEPARATORS", "Change", "Group", "LabelFormat", "LabelGraph", "LearnedTaxonomy", "Taxonomy"]
 __all__ += ["TaxonomyDiff", "ancestor_matrix", "as_label_matrix", "as_taxonomy", "check_taxonomy", "descend_by_probability"]
-__all__ += ["descend_by_score", "diff_taxonomies", "expand_to_ancestors", "find_label_format", "labels_on_tree"]
-__all__ += ["largest_below", "learn_groups", "learn_taxonomy", "levels_of", "most_general", "most_specific"]
+__all__ += ["descend_by_score", "diff_taxonomies", "expand_to_ancestors", "find_label_format", "find_separator"]
+__all__ += ["labels_on_tree", "largest_below", "learn_groups", "learn_taxonomy", "levels_of", "most_general", "most_specific"]
 __all__ += ["normalize_labels", "note_on_others", "parse_reassignments", "read_node_values", "read_reassignments"]
 __all__ += ["read_taxonomy", "render_reassignment_template", "spread_over_dag", "taxonomy_of_labels", "values_by_node"]
 __all__ += ["write_taxonomy"]

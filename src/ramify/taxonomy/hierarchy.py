@@ -31,7 +31,7 @@ from ramify.taxonomy.matrices import as_boolean_matrix
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
-PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\")
+PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\", " › ", " » ", " → ", "|", " - ", ".", "›", "»")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

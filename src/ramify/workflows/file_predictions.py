@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,9 +22,11 @@ from typing import Any
 
 from ramify.classifier.loading import load
 from ramify.data import FileSet, open_file_set
-from ramify.data.documents import SAMPLE, text_column
+from ramify.data.columns import Columns, text_columns
+from ramify.data.documents import SAMPLE
+from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import rows_of
-from ramify.data.tables import SUFFIXES, known_encoding
+from ramify.data.tables import SUFFIXES
 from ramify.decisions import DecisionRule
 from ramify.errors import DataError, InputError, ModelError
 from ramify.parallel import choose_executor, is_distributed, running_on, stage
@@ -41,7 +43,12 @@ FORMAT = "ramify-predictions-1"
 MAX_BYTES = 1 << 30  # of a manifest
 LONGEST_NAME = 255  # bytes that file systems allow
 RESTART = "leave out --resume to start again"
-ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".csv"}  # of predictions, by the kind of the documents
+ENDINGS = {
+    "csv": ".csv",
+    "jsonl": ".jsonl",
+    "parquet": ".csv",
+    "spreadsheet": ".csv",
+}  # of predictions, by the kind of the documents
 
 
 @contextmanager
@@ -145,7 +152,7 @@ class PredictJob:
     rule: DecisionRule | None
     options: PredictOptions
     files: FileSet = field(repr=False)
-    text: str
+    columns: Columns
     strict: bool
     n_jobs: int | None
     escape_formulas: bool = False
@@ -155,8 +162,8 @@ class PredictJob:
         rule, options = None if self.rule is None else [self.rule.kind, repr(self.rule)], self.options
         values: dict[str, Any] = {"model": self.fingerprint, "rule": rule, "top": options.top, "threshold": options.threshold}
         values |= {"within": list(options.within), "without": list(options.without)}
-        values |= {"guarantee": [options.risk, options.nodes, options.by_branch], "text column": self.text}
-        values |= {"encoding": self.files.encoding, "set of columns": list(self.files.names)}
+        values |= {"guarantee": [options.risk, options.nodes, options.by_branch], "text column": self.columns.text}
+        values |= {"encoding": self.files.format.encoding, "set of columns": list(self.files.names)}
         table = "table with escaped formulas" if self.escape_formulas else "table"
         return values | {"format": "JSON" if as_json else table}
 
@@ -177,8 +184,8 @@ def predict_files(
     *,
     rule: DecisionRule | None = None,
     options: PredictOptions | None = None,
-    text: str | None = None,
-    encoding: str = "utf-8",
+    text: str | Sequence[str] | None = None,
+    encoding: str | None = None,
     as_json: bool = False,
     strict: bool = False,
     resume: bool = False,
@@ -199,9 +206,9 @@ def predict_files(
     files = open_file_set(data, known_encoding(encoding))
     refuse_texts(classifier, files.source)
     sample, like = list(islice(files.rows(), SAMPLE)), classifier.figures_.get("columns")
-    column = text_column(files.source, list(files.names), sample, text, like)
+    columns = text_columns(files.source, list(files.names), sample, text, like)
     n_jobs = 1 if is_distributed() else n_jobs
-    job = PredictJob(model, fingerprint, rule, options, files, column, strict, n_jobs, escape_formulas)
+    job = PredictJob(model, fingerprint, rule, options, files, columns, strict, n_jobs, escape_formulas)
     sources = name_outputs(files, as_json)
     _refuse_place(out, model, Path(data), sources)
     tally = Tally()
@@ -228,7 +235,7 @@ def name_outputs(files: FileSet, as_json: bool) -> dict[str, Path]:
     for path in files.paths:
         stem = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
         suffix = Path(stem).suffix
-        ending = ".tsv" if files.kind == "csv" and suffix.lower() in (".tsv", ".tab") else ENDINGS[files.kind]
+        ending = ".tsv" if files.format.kind == "csv" and suffix.lower() in (".tsv", ".tab") else ENDINGS[files.format.kind]
         stem = stem.removesuffix(suffix) if suffix.lower() in (*SUFFIXES, ".txt") else stem
         name = stem + (".jsonl" if as_json else ending)
         if name in named:
@@ -253,10 +260,10 @@ def predict_one_file(job: PredictJob, file: tuple[Path, Path]) -> Tally:
     """Classify the documents of a file into another, which appears when it is complete."""
     source, target = file
     with running_on(None), atomic_writer(target) as opened, stage(f"classifying {source.name}") as step:
-        rows = rows_of(source, job.files.kind, job.files.encoding)
+        rows = rows_of(source, job.files.format)
         write = WRITERS[target.suffix](opened, job.files.names, job.options.top, job.escape_formulas)
         predictor = _load_predictor(job.model, job.fingerprint, job.rule, job.options)
-        return write_all(stream_predictions(predictor, rows, job.text, job.n_jobs), write, str(source), job.strict, step)
+        return write_all(stream_predictions(predictor, rows, job.columns, job.n_jobs), write, str(source), job.strict, step)
 
 
 _lock = Lock()

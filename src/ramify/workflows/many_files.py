@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.data import BadRow, Corpus, open_file_set
+from ramify.data.columns import Columns, training_columns
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
-from ramify.data.documents import Columns, RowCollector, check_corpus, first_rows, read_labels, training_columns
+from ramify.data.documents import RowCollector, check_corpus, first_rows, found_columns, label_remarks
+from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import rows_of
-from ramify.data.tables import known_encoding
+from ramify.data.labels import read_labels
+from ramify.data.tables import TableFormat
 from ramify.features import Vectorizer
 from ramify.features.streaming import CountSettings, Shard, ShardedTexts
 from ramify.parallel import choose_executor, stage
@@ -35,13 +38,12 @@ class FileTexts:
 
     path: Path
     rows: range | None
-    kind: str
-    encoding: str
+    format: TableFormat
     columns: Columns
 
     def texts(self, collector: RowCollector | None = None) -> Iterator[str]:
         """Read the file. collector: stores labels, lines and bad rows."""
-        rows = rows_of(self.path, self.kind, self.encoding, self.rows)
+        rows = rows_of(self.path, self.format, self.rows)
         return (collector or RowCollector(self.columns)).texts(self.path, rows)
 
 
@@ -62,13 +64,14 @@ def read_sharded(
     *,
     scratch: str | Path | None = None,
     n_jobs: int | None = None,
-    text: str | None = None,
-    label: str | None = None,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
     label_separator: str | None = None,
     is_label: Callable[[str], bool] | None = None,
     like: dict[str, Any] | None = None,
     strict: bool = False,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
+    merge_spellings: bool = False,
 ) -> Corpus:
     """A corpus of the files of a directory or pattern, each a shard or more; texts are not held in memory.
 
@@ -80,7 +83,7 @@ def read_sharded(
     columns = training_columns(parts.source, list(parts.names), first_rows(parts.rows()), text, label, like)
     counting = vectorizer.count_settings if isinstance(vectorizer, Vectorizer) else Vectorizer().count_settings
     folder = None if scratch is None else Path(tempfile.mkdtemp(dir=Path(scratch).absolute()))
-    sources = [FileTexts(part, block, parts.kind, parts.encoding, columns) for part, block in parts.blocks(ROWS)]
+    sources = [FileTexts(part, block, parts.format, columns) for part, block in parts.blocks(ROWS)]
     shards = [Shard(source, folder and folder / f"{number}.counts") for number, source in enumerate(sources)]
     executor, found = choose_executor(n_jobs), list[FileRows]()
     with stage(f"reading files of {parts.source}", len(shards)) as step:
@@ -88,15 +91,16 @@ def read_sharded(
             found.append(rows)
             step.advance()
     # the separator of labels is detected from the cells of all files
-    cells, about = read_labels([cell for rows in found for cell in rows.cells], columns, label_separator, is_label)
+    cells = read_labels([cell for rows in found for cell in rows.cells], label_separator, is_label, merge_spellings)
     labels: list[list[str]] = []
     start = 0
     for rows in found:
-        labels += [cells[start + number] for number in rows.cell_of.tolist()]
+        labels += [cells.labels[start + number] for number in rows.cell_of.tolist()]
         start += len(rows.cells)
     texts = ShardedTexts.of(counting, shards, [rows.hashes for rows in found])
     locations = DocumentLocations.of([str(source.path) for source in sources], [rows.lines for rows in found])
-    corpus = Corpus(parts.source, texts, labels, (), [bad for rows in found for bad in rows.bad], about, locations)
+    bad, remarks = [bad for rows in found for bad in rows.bad], label_remarks(cells, merge_spellings)
+    corpus = Corpus(parts.source, texts, labels, (), bad, found_columns(columns, cells), locations, remarks)
     check_corpus(corpus, strict)
     return corpus
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import BadRow, Corpus, stream_rows
+from ramify.data.columns import Columns
 from ramify.data.documents import why_not_text
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import find_kind, known_encoding
+from ramify.data.tables import find_format
 from ramify.errors import DataError
 from ramify.formatting import csv_line
 from ramify.parallel import Stage, choose_executor, is_distributed, row_blocks
@@ -51,16 +52,19 @@ class Prediction:
 
 
 def predict_rows(
-    classifier: TextClassifier, rows: Iterable[Row], text: str, options: PredictOptions | None = None
+    classifier: TextClassifier, rows: Iterable[Row], text: str | Columns, options: PredictOptions | None = None
 ) -> Iterator[Prediction]:
     """A prediction for every row, in order; a row that cannot be classified gets the reason instead of a label.
 
+    text: the column with the text, or several.
+
     A few hundred rows are held at a time for each thread, or some more for each worker of a cluster; only texts are sent there.
     """
-    return stream_predictions(Predictor(classifier.with_threads(1), options), rows, text, classifier.n_jobs)
+    columns = text if isinstance(text, Columns) else Columns((text,), ())
+    return stream_predictions(Predictor(classifier.with_threads(1), options), rows, columns, classifier.n_jobs)
 
 
-def stream_predictions(predictor: Predictor, rows: Iterable[Row], text: str, n_jobs: int | None) -> Iterator[Prediction]:
+def stream_predictions(predictor: Predictor, rows: Iterable[Row], text: Columns, n_jobs: int | None) -> Iterator[Prediction]:
     """The same as :func:`predict_rows`, by a predictor with one thread that may be called from many threads."""
     executor = choose_executor(n_jobs)
     size = predictor.batch_size * (REMOTE_BATCHES if is_distributed() else 1)
@@ -90,23 +94,24 @@ def predict_texts(predictor: Predictor, texts: list[str]) -> list[tuple[Labels, 
     return predictions
 
 
-def predict_batch(predictor: Predictor, rows: list[Row], text: str) -> list[Prediction]:
+def predict_batch(predictor: Predictor, rows: list[Row], text: Columns) -> list[Prediction]:
     """A prediction for each row of one batch."""
     return list(_merge(rows, text, predict_texts(predictor, _texts(rows, text))))
 
 
-def _reason(row: dict[str, Any] | BadRow, text: str) -> str | None:
+def _reason(row: dict[str, Any] | BadRow, text: Columns) -> str | None:
     """Why a row cannot be classified; None if it can."""
     if isinstance(row, BadRow):
         return row.reason
-    return why_not_text(row[text]) if text in row else f"there is no {text!r}"
+    missing = next((name for name in text.texts if name not in row), None) if len(text.texts) == 1 else None
+    return why_not_text(text.read_text(row)) if missing is None else f"there is no {missing!r}"
 
 
-def _texts(rows: list[Row], text: str) -> list[str]:
-    return [row[text] for _, row in rows if isinstance(row, dict) and _reason(row, text) is None]
+def _texts(rows: list[Row], text: Columns) -> list[str]:
+    return [text.read_text(row) for _, row in rows if isinstance(row, dict) and _reason(row, text) is None]
 
 
-def _merge(rows: list[Row], text: str, found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
+def _merge(rows: list[Row], text: Columns, found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
     predictions = iter(found)
     for line, row in rows:
         reason = _reason(row, text)
@@ -115,13 +120,13 @@ def _merge(rows: list[Row], text: str, found: Iterable[tuple[Labels, Labels]]) -
 
 
 def score_rows(
-    classifier: TextClassifier, rows: Iterable[Row], text: str, bad: list[str], strict: bool
+    classifier: TextClassifier, rows: Iterable[Row], text: Columns, bad: list[str], strict: bool
 ) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
     """The scores of every row that can be read; problems of the others are added to `bad`, or refused when `strict`."""
     for batch in _batches(rows, text, batch_size(len(classifier.taxonomy_))):
         good = []
         for line, row in batch:
-            reason = row.reason if isinstance(row, BadRow) else why_not_text(row.get(text))
+            reason = row.reason if isinstance(row, BadRow) else why_not_text(text.read_text(row))
             if isinstance(row, BadRow) or reason is not None:
                 bad.append(f"line {line}: {reason}")
                 if strict:
@@ -129,7 +134,7 @@ def score_rows(
             else:
                 good.append(row)
         if good:
-            X = classifier.vectorizer_.transform([row[text] for row in good])
+            X = classifier.vectorizer_.transform([text.read_text(row) for row in good])
             yield from zip(good, classifier.learner_.scores(X), strict=True)
 
 
@@ -148,25 +153,31 @@ def predict_vectors(classifier: TextClassifier, corpus: Corpus, options: Predict
 
 @contextmanager
 def predict_file(
-    classifier: TextClassifier, data: Path, options: PredictOptions, text: str | None = None, encoding: str = "utf-8"
+    classifier: TextClassifier,
+    data: Path,
+    options: PredictOptions,
+    text: str | Sequence[str] | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Iterator[tuple[list[str], Iterator[Prediction]]]:
     """The columns of a table of documents, or of a file of vectors, and a prediction for every row."""
     with readable(data) as file:
-        if find_kind(file, known_encoding(encoding)) == "svmlight":
+        if find_format(file, encoding, sheet).kind == "svmlight":
             yield ["line"], predict_vectors(classifier, adapt_corpus(classifier, read_vectors(file)), options)
             return
         refuse_texts(classifier, str(file))
-        columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
-        yield columns, predict_rows(classifier, rows, column, options)
+        like = classifier.figures_.get("columns")
+        names, columns, rows = stream_rows(file, text, like=like, encoding=encoding, sheet=sheet)
+        yield names, predict_rows(classifier, rows, columns, options)
 
 
-def _batches(rows: Iterable[Row], text: str, most: int) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Row], text: Columns, most: int) -> Iterator[list[Row]]:
     """Batches of at most so many rows, and fewer where texts are long."""
     batch: list[Row] = []
     n_characters = 0
     for line, row in rows:
         batch.append((line, row))
-        cell = row.get(text) if isinstance(row, dict) else None
+        cell = text.read_text(row) if isinstance(row, dict) else None
         n_characters += len(cell) if isinstance(cell, str) else 0
         if len(batch) >= most or n_characters >= BATCH_CHARACTERS:
             yield batch

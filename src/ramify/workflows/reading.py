@@ -25,6 +25,7 @@ from ramify.taxonomy import Taxonomy
 from ramify.workflows.many_files import read_sharded
 
 SHOWN_ROWS = 5  # bad rows that are named
+SHOWN_TEXT = 60  # characters of a document
 STDIN = "standard input"
 LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
 BLOCK = 1 << 20  # bytes to copy at a time
@@ -35,17 +36,21 @@ OTHER_PLACE = "set TMPDIR to a directory on a disk with more room"
 class ReadOptions:
     """How to read labelled documents.
 
-    text, label: columns (default: detected); several level columns are joined by commas: "level1,level2".
+    text, label: columns (default: detected); several are joined by commas: texts "title,body", levels "level1,level2".
     label_separator: what separates multiple labels in one cell (default: detected). strict: refuse files with bad rows.
-    keep_unlabelled: keep documents without a label (default: leave them out). encoding: of CSV and JSON files.
+    keep_unlabelled: keep documents without a label (default: leave them out). encoding: of CSV, JSON and text files (default:
+    detected). sheet: of a spreadsheet (default: the only one with cells). merge_spellings: take labels that differ in case or
+    white space for one.
     """
 
-    text: str | None = None
-    label: str | None = None
+    text: str | Sequence[str] | None = None
+    label: str | Sequence[str] | None = None
     label_separator: str | None = None
     strict: bool = False
     keep_unlabelled: bool = False
-    encoding: str = "utf-8"
+    encoding: str | None = None
+    sheet: str | None = None
+    merge_spellings: bool = False
 
     def read(
         self,
@@ -66,10 +71,11 @@ class ReadOptions:
         data = as_path(data, "data")
         settings: dict[str, Any] = {"text": self.text, "label": self.label, "label_separator": self.label_separator}
         settings |= {"strict": self.strict, "encoding": self.encoding, "is_label": is_label, "like": like}
+        settings["merge_spellings"] = self.merge_spellings
         if sharding is not None and needs_shards(data):
             return self._labelled(read_sharded(data, **sharding, **settings))
         with readable(data) as file:
-            corpus = read_corpus(file, may_be_empty=may_be_empty, **settings)
+            corpus = read_corpus(file, sheet=self.sheet, may_be_empty=may_be_empty, **settings)
             if str(data) == "-":
                 corpus = replace(corpus, source=STDIN, bad_rows=[replace(row, source=STDIN) for row in corpus.bad_rows])
             return self._labelled(corpus)
@@ -148,15 +154,20 @@ def _is_device(source: IO[bytes]) -> bool:
 
 
 def note_contents(corpus: Corpus) -> None:
-    """Report what was found in a file, and the rows that were left out."""
+    """Report what was found in a file, with an example of each column, and the rows that were left out."""
     files = "" if corpus.locations is None else f" in {counted(len(set(corpus.locations.files)), 'file')}"
     if corpus.has_vectors:
         columns = f", vectors with features up to {corpus.documents.shape[1] - 1:,}"
     else:
-        label, separator = " > ".join(corpus.found["label"]), corpus.found["label_separator"]
+        label, text = " > ".join(corpus.found["label"]), corpus.found["text"]
+        text_example, label_example = _examples(corpus)
+        separator = corpus.found["label_separator"]
         split = f", multiple labels split at {separator!r}" if separator else ""
-        columns = f", text in {corpus.found['text']!r}, labels in {label!r}{split}"
+        column = text if isinstance(text, str) else " and ".join(text)
+        columns = f", text in {column!r}{text_example}, labels in {label!r}{label_example}{split}"
     note(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{columns}", logging.INFO)
+    for remark in corpus.remarks:
+        note(f"  {remark}")
     if corpus.bad_rows:
         note(f"  {counted(len(corpus.bad_rows), 'row')} left out:")
         for bad in corpus.bad_rows[:SHOWN_ROWS]:
@@ -165,12 +176,22 @@ def note_contents(corpus: Corpus) -> None:
             note(f"    and {len(corpus.bad_rows) - SHOWN_ROWS:,} more")
 
 
+def _examples(corpus: Corpus) -> tuple[str, str]:
+    """The text and the labels of the first labelled document, to see that the right columns were found."""
+    position = next((k for k, labels in enumerate(corpus.labels) if labels), None)
+    if position is None or not isinstance(corpus.documents, list):
+        return "", ""
+    text = " ".join(corpus.documents[position][: 4 * SHOWN_TEXT].split())
+    text = text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}…"
+    return f" (such as {text!r})", f" ({', '.join(repr(label[:SHOWN_TEXT]) for label in corpus.labels[position][:3])})"
+
+
 def read_added(
     files: Sequence[str | Path | Corpus], corpus: Corpus, taxonomy: Taxonomy | None, options: ReadOptions
 ) -> Corpus | None:
     """Read additional files as one corpus, with columns and labels as in the first; None without any."""
     known: Any = {label for labels in corpus.labels for label in labels} if taxonomy is None else taxonomy
-    plain = ReadOptions(strict=options.strict, encoding=options.encoding)
+    plain = ReadOptions(strict=options.strict)
     added: Corpus | None = None
     for file in files:
         some = plain.read(file, known.__contains__, like=corpus.found, may_be_empty=True)

@@ -18,7 +18,7 @@ from ramify.classifier.loading import load
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import BadRow, stream_rows
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import find_kind, known_encoding, list_names, stream_table
+from ramify.data.tables import TableFormat, find_format, list_names, stream_table
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.formatting import csv_line
@@ -38,7 +38,7 @@ class ScoreTable:
     path: Path
     columns: list[str]
     nodes: dict[str, int]
-    encoding: str
+    format: TableFormat
 
     @property
     def others(self) -> list[str]:
@@ -47,7 +47,7 @@ class ScoreTable:
 
     def blocks(self, n_nodes: int) -> Iterator[tuple[list[tuple[int, dict[str, Any] | BadRow]], NDArray[np.float32]]]:
         """Rows with their lines, and the scores of those that could be read, documents × nodes; bad rows have a reason."""
-        _, rows = stream_table(self.path, find_kind(self.path, self.encoding), self.encoding)
+        _, rows = stream_table(self.path, self.format)
         checked = ((line, self._checked(line, row)) for line, row in rows)
         while batch := list(islice(checked, batch_size(n_nodes))):
             good = [row for _, row in batch if isinstance(row, dict)]
@@ -71,20 +71,19 @@ class ScoreTable:
         return row
 
 
-def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> ScoreTable:
+def open_scores(path: Path, taxonomy: Taxonomy, encoding: str | None = None) -> ScoreTable:
     """Find the columns of a table of scores; nodes without a column are nodes without a classifier, -inf is never taken."""
-    encoding = known_encoding(encoding)
-    kind = find_kind(path, encoding)
-    if kind == "svmlight":
+    given = find_format(path, encoding)
+    if given.kind == "svmlight":
         raise DataError(f"{path} holds vectors; give a table of scores with a column for every node.")
-    columns, _ = stream_table(path, kind, encoding)
+    columns, _ = stream_table(path, given)
     place = {name: node for node, name in enumerate(taxonomy.names)}
     nodes = {column: place[column] for column in columns if column in place}
     if not nodes:
         has, similar = f"its columns are {list_names(columns[:8])}", suggest(columns[-1], taxonomy.names[:20_000])
         nodes_are = f"the first nodes {list_names(taxonomy.names[:5])}"
         raise DataError(f"{path} has no column named like a node of the taxonomy; {has}, {nodes_are}.{similar}")
-    return ScoreTable(path, columns, nodes, encoding)
+    return ScoreTable(path, columns, nodes, given)
 
 
 def read_number(cell: Any) -> float:
@@ -158,22 +157,22 @@ class Decider:
 
 @contextmanager
 def score_file(
-    classifier: TextClassifier, data: Path, text: str | None, encoding: str, bad: list[str], strict: bool
+    classifier: TextClassifier, data: Path, text: str | None, encoding: str | None, bad: list[str], strict: bool
 ) -> Iterator[tuple[list[str], Iterable[tuple[dict[str, Any], Any]]]]:
     """The columns of a table except the text, and every row with its scores; problems of unreadable rows go to `bad`."""
     with readable(data) as file:
-        if find_kind(file, known_encoding(encoding)) == "svmlight":
+        if find_format(file, encoding).kind == "svmlight":
             corpus = adapt_corpus(classifier, read_vectors(file))
             scored = classifier.learner_.map_scores(corpus.documents, lambda S: S)
             yield ["line"], (({"line": corpus.lines[rows.start + k]}, s) for rows, S in scored for k, s in enumerate(S))
             return
         refuse_texts(classifier, str(file))
-        columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
-        yield [name for name in columns if name != column], score_rows(classifier, rows, column, bad, strict)
+        names, columns, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
+        yield [name for name in names if name not in columns.texts], score_rows(classifier, rows, columns, bad, strict)
 
 
 def new_decider(
-    model: Path | None, taxonomy: Path | None, rule: DecisionRule | None, learn: Path | None, label: str, encoding: str
+    model: Path | None, taxonomy: Path | None, rule: DecisionRule | None, learn: Path | None, label: str, encoding: str | None
 ) -> Decider:
     """The rule of a model, or a rule over a taxonomy, fitted on a table of held-out scores if given."""
     if model is not None:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ramify.data.columns import Columns
 from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
 from ramify.server.bounds import Slot
@@ -47,7 +48,7 @@ async def batch(
     risk: Annotated[Risk | None, Query()] = None,
     nodes: Annotated[int, Query(ge=1, le=10)] = 1,
     by_branch: Annotated[bool, Query()] = False,
-    text: Annotated[Column, Query(description="The column with the text; found when left out.")] = None,
+    text: Annotated[Column, Query(description="The column with the text, or several: title,body; found when left out.")] = None,
     id: Annotated[Column, Query(description="A column to return with each prediction (default: id).")] = None,
     echo: Annotated[bool, Query(description="Return the rows with their predictions, in NDJSON.")] = False,
     paths: Annotated[bool, Query(description="Return labels with their paths, in NDJSON.")] = False,
@@ -176,14 +177,14 @@ class _Duplex(Response):
         elif self._ask.output_format == "ndjson":
             await send({"type": "http.response.body", "body": bytes(refusal(failure).body) + b"\n"})
 
-    def _note(self, predictions: list[Prediction], text: str) -> None:
+    def _note(self, predictions: list[Prediction], text: Columns) -> None:
         """Called in a thread for each batch: count it and queue uncertain predictions."""
         self._documents += len(predictions)
         self._services.metrics.documents.labels(self._served.name, "/v1/batch").inc(len(predictions))
         least, uncertain = self._queue_below or 0.0, []
         for each in predictions:
             if each.problem is None and min((p for _, p in each.labels), default=0.0) < least:
-                uncertain.append((each.row[text], f"line {each.line}"))
+                uncertain.append((text.read_text(each.row), f"line {each.line}"))
         if uncertain:  # a failure to queue is an error of this request if it asked for that
             queue: Any = queue_texts if self._is_asked else queue_uncertain
             work = queue(self._services, self._served, uncertain, self._caller)

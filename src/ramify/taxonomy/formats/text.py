@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from ramify.errors import TaxonomyError
 from ramify.taxonomy.formats.nested import taxonomy_of
-from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
+from ramify.taxonomy.hierarchy import ARROW, Taxonomy
 
 ROOT_WORDS = ("", "ROOT")
 DELIMITERS = ("\t", ";", ",")
@@ -229,16 +229,55 @@ def _printable_paths(taxonomy: Taxonomy, what: str) -> list[tuple[str, ...]]:
     return paths
 
 
+# marks between the parts of a path: those that are hardly ever anything else, those that are in names too but not in half of
+# them, and those that need more evidence
+ARROWS = (ARROW, " › ", " » ", " → ", "›", "»", "→")
+MARKS = (">", "::", "\\", "/")
+WEAK_MARKS = ("|", " - ", ".")
+LEAST_WEAK = 4  # labels with a weak mark
+MOST_WANDERING = 0.2  # fraction of the parts of paths that occur at more than one depth
+
+
 def find_separator(labels: Iterable[str]) -> str | None:
-    """The separator of paths: an arrow between spaces, or another separator that is in half of the distinct labels.
+    """The separator of paths, from what all distinct labels do: an arrow; or another mark that is in half of them.
+
+    Bars, dashes and dots are common in names. They separate paths only where the parts form a tree: the first parts repeat, and
+    a part stands at one depth.
 
     >>> find_separator(["Food", "Food > Bread"]), find_separator(["a/b", "a/c"]), find_separator(["TCP/IP", "Fonts", "Mice"])
     (' > ', '/', None)
+    >>> find_separator(["rec.autos", "rec.sport.hockey", "sci.space", "sci.med"]), find_separator(["Dr. No", "No. 5"])
+    ('.', None)
     """
     distinct = set(labels)
-    if any(ARROW in label for label in distinct):
-        return ARROW
-    for separator in PATH_SEPARATORS:
-        if distinct and 2 * sum(separator in label for label in distinct) >= len(distinct):
+    for separator in ARROWS:
+        if any(separator in label for label in distinct):
             return separator
+    for separator in MARKS:
+        if distinct and 2 * sum(separator in label for label in distinct) >= len(distinct):
+            return f" {separator} " if _stands_alone(separator, distinct) else separator
+    for separator in WEAK_MARKS:
+        if _forms_tree(separator, distinct):
+            return f" {separator} " if _stands_alone(separator, distinct) else separator
     return None
+
+
+def _stands_alone(separator: str, labels: set[str]) -> bool:
+    """Whether spaces surround a mark wherever it is."""
+    return all(label.count(separator) == label.count(f" {separator} ") for label in labels)
+
+
+def _forms_tree(separator: str, labels: set[str]) -> bool:
+    """Whether labels look like paths with a weak mark: heads repeat, and parts keep their depth."""
+    paths = [[part.strip() for part in label.split(separator)] for label in labels if separator in label]
+    if len(paths) < LEAST_WEAK or 2 * len(paths) < len(labels) or not all(map(all, paths)):
+        return False
+    if separator == "." and any(" " in label or label[-1:].isdigit() for label in labels):  # sentences, numbers and versions
+        return False
+    heads = {path[0] for path in paths}
+    depths: dict[str, set[int]] = {}
+    for path in paths:
+        for depth, part in enumerate(path):
+            depths.setdefault(part, set()).add(depth)
+    wandering = sum(len(found) > 1 for found in depths.values())
+    return 2 * len(heads) <= len(paths) and wandering <= MOST_WANDERING * len(depths)

@@ -1,0 +1,137 @@
+"""CSV and TSV with a header row, as streams of rows with their lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ramify.data import limits
+from ramify.data.corpus import BadRow
+from ramify.data.encodings import UTF_8, has_bad_bytes, open_binary, readable
+from ramify.errors import DataError
+
+DELIMITER_LINE = re.compile(r"\ufeff?\"?sep=([,;|\t])\"?\s*", re.IGNORECASE)
+Row = dict[str, Any]
+Rows = Iterator[tuple[int, Row | BadRow]]
+
+
+def numbered_lines(path: Path, file: IO[Any]) -> Iterator[tuple[int, Any]]:
+    """The lines of a file, numbered from 1; a line that is too long is refused before it is whole. path: for messages."""
+    number = 0
+    while line := file.readline(limits.MAX_LINE + 1):
+        number += 1
+        if len(line) > limits.MAX_LINE:
+            problem = f"{path}, line {number} is longer than {limits.MAX_LINE:,} characters"
+            raise DataError(f"{problem}; give a table with one document per row, and cut documents of that size.")
+        yield number, line
+
+
+def read_csv(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
+    """The columns and rows of numbered lines of CSV; undecodable bytes are lone surrogates. path: for messages."""
+    told = None
+    number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
+    if first is not None and (told := DELIMITER_LINE.fullmatch(first)) is not None:  # as Excel writes it
+        number, first = next(lines, (number, None))
+    if first is None:
+        raise DataError(f"{path} is empty; give a table with a header row.")
+    unquoted = re.sub(r'"[^"]*"', "", first)
+    delimiter = max(("\t", ";", ",", "|"), key=lambda mark: (unquoted.count(mark), mark == ","))
+    delimiter = told[1] if told is not None else delimiter
+    if unquoted.count(delimiter) >= limits.MAX_VALUES:
+        raise DataError(f"{path} has more than {limits.MAX_VALUES:,} columns; leave out those that are not needed.")
+    try:
+        columns = next(csv.reader([first], delimiter=delimiter))
+    except csv.Error as error:
+        raise DataError(f"the first row of {path} cannot be read: {error}.") from None
+    if any(map(has_bad_bytes, columns)):
+        raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or give its --encoding.")
+    columns = named_columns(path, columns)
+    return columns, _csv_rows(path, lines, number, columns, delimiter, encoding)
+
+
+def named_columns(path: Path, cells: list[str]) -> list[str]:
+    """The names in a header row; columns without one are numbered, and those at the end left out.
+
+    >>> named_columns(Path("t.csv"), ["text ", "", "label", "", ""])
+    ['text', 'column 2', 'label']
+    """
+    names = [cell.strip() for cell in cells]
+    while len(names) > 1 and not names[-1]:
+        names.pop()
+    if len(names) > 1:
+        names = [name or f"column {number}" for number, name in enumerate(names, start=1)]
+    if len(set(names)) < len(names):
+        twice = next(column for column, n_times in Counter(names).items() if n_times > 1)
+        raise DataError(f"{path} has two columns named {twice[:40]!r}; rename one of them.")
+    return names
+
+
+def _csv_rows(
+    path: Path, lines: Iterator[tuple[int, str]], header: int, columns: list[str], delimiter: str, encoding: str
+) -> Rows:
+    csv.field_size_limit(limits.MAX_CELL)
+    source, last = str(path), header  # the last line that the reader consumed
+    size = n_cells = 0  # of the row so far; cells are counted once there may be many
+
+    def consumed() -> Iterator[str]:
+        nonlocal last, size, n_cells
+        for number, line in lines:
+            last = number
+            size += len(line)
+            if size > limits.MAX_VALUES:
+                n_cells += line.count(delimiter)
+                _refuse_long_row(path, start, size, n_cells)
+            yield line
+
+    reader = csv.reader(consumed(), delimiter=delimiter, strict=True)
+    while True:
+        start, size, n_cells = last + 1, 0, 0
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                advice = "close it, or double the quotes inside it"
+                raise DataError(f"{path}, line {start}: a quoted cell is never closed; {advice}.") from None
+            if "field limit" in str(error):
+                advice = "close its quotes if they are open, or cut documents of that size"
+                raise DataError(
+                    f"{path}, line {start}: a cell has more than {limits.MAX_CELL:,} characters; {advice}."
+                ) from None
+            yield start, BadRow(source, start, str(error))
+            continue
+        while len(cells) > len(columns) and not cells[-1]:  # empty cells beside the table
+            cells.pop()
+        row, fits = dict(zip(columns, cells, strict=False)), len(cells) == len(columns)
+        if fits and not any(map(has_bad_bytes, cells)):
+            yield start, row
+        elif cells:
+            reason = f"not {encoding.upper()}" if fits else f"{len(cells)} cells, but {len(columns)} columns"
+            yield start, BadRow(source, start, reason, {name: readable(cell) for name, cell in row.items()})
+
+
+def _refuse_long_row(path: Path, start: int, size: int, n_cells: int) -> None:
+    """Refuse a row that a cell may continue on the next line for ever. start: its first line."""
+    if size > limits.MAX_LINE or n_cells > limits.MAX_VALUES:
+        most = f"{limits.MAX_LINE:,} characters" if size > limits.MAX_LINE else f"{limits.MAX_VALUES:,} cells"
+        advice = "close its quotes if they are open, or cut documents of that size"
+        raise DataError(f"{path}, line {start}: a row has more than {most}; {advice}.")
+
+
+def decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; undecodable bytes become lone surrogates, which mark bad cells."""
+    with open_binary(path) as raw:
+        raw.seek(0)
+        errors = "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
+        name = "utf-8-sig" if encoding == UTF_8 else encoding
+        text = io.TextIOWrapper(raw, encoding=name, errors=errors, newline="")
+        try:
+            yield from numbered_lines(path, text)
+        except UnicodeError as error:
+            raise DataError(f"{path} is not {encoding}: {error}.") from None
