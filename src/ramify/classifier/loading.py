@@ -129,9 +129,10 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
         raise ModelError("the figures of the test are not all numbers; train the model again.")
     columns = figures.get("columns", {})
-    labels = columns.get("label", [])
-    names = [columns.get("text", ""), *labels, about["ramify"]]
-    if not isinstance(labels, list) or not all(isinstance(name, str) for name in names):
+    labels, texts = columns.get("label", []), columns.get("text", "")
+    texts = [texts] if isinstance(texts, str) else texts  # one column, or several
+    names = [*texts, *labels, about["ramify"]] if isinstance(texts, list) and isinstance(labels, list) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise ModelError("the manifest is not one that Ramify writes; train the model again.")
     return figures
 

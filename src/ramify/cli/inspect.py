@@ -105,7 +105,9 @@ def _find_kind(path: Path) -> str:
     if not path.exists():
         raise InputError(f"{path} does not exist; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():
-        return "model"
+        from ramify.data.folders import is_document_folder
+
+        return "data" if is_document_folder(path) else "model"
     return "taxonomy" if is_taxonomy_file(path) else "data"
 
 

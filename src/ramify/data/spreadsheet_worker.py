@@ -29,7 +29,7 @@ def main(path: str, wanted: str, megabytes: int, seconds: int) -> None:
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)
         sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names if wanted in ("", name)}
-        full = [name for name, sheet in sheets.items() if sheet.total_height] or list(sheets)[:1]
+        full = [name for name, sheet in sheets.items() if sheet.end is not None] or list(sheets)[:1]
     except MemoryError:
         _write({"problem": "memory"})
         return
@@ -42,9 +42,9 @@ def main(path: str, wanted: str, megabytes: int, seconds: int) -> None:
         _write({"problem": "sheets", "sheets": full if full else book.sheet_names})
         return
     sheet = sheets[full[0]]
-    _write({"sheet": full[0], "rows": sheet.total_height})
+    _write({"sheet": full[0], "rows": 0 if sheet.end is None else sheet.end[0] + 1})
     block: list[list[str]] = []
-    for row in sheet.iter_rows() if sheet.total_height else ():
+    for row in sheet.iter_rows() if sheet.end is not None else ():
         block.append([_as_text(cell) for cell in row])
         if len(block) == ROWS:
             _write(block)
