@@ -70,7 +70,7 @@ sanitize: $(VENV)/.test
 
 # Kernels with random inputs, under the same sanitizers: a minute with Clang's libFuzzer, which looks for inputs that reach new
 # code (make fuzz-kernels SECONDS=3600), or 20,000 random inputs with GCC in make test.
-FUZZED := tests/attacks/kernels/fuzz_kernels.cpp $(patsubst %,src/ramify/native/%.cpp,terms closure isotonic h_loss sparse_rows)
+FUZZED := tests/attacks/kernels/fuzz_kernels.cpp $(patsubst %,src/ramify/native/%.cpp,terms closure isotonic h_loss sparse_rows csv_rows)
 SANITIZERS := -std=c++17 -O1 -g -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS -I src/ramify/native
 SECONDS := 60
 

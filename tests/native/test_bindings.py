@@ -208,6 +208,15 @@ EXAMPLES = {
     "count_hashed_terms": lambda: {"texts": ["tea tea"], "rules": word_rules(), "n_columns": 4},
     "index_terms": lambda: {"terms": terms(), "seed": 7},
     "sort_terms": lambda: {"lists": [terms(), terms()]},
+    "read_csv_rows": lambda: {
+        "block": b"a,b\n",
+        "start": 0,
+        "delimiter": b",",
+        "n_columns": 2,
+        "wanted": ints(0, 1),
+        "most_bytes": 10,
+        "is_last": True,
+    },
     "renumber_rows": lambda: {"rows": make("Rows"), "numbers": ints(-1, 0, 1), "n_numbers": 2},
     "weigh_rows_in_place": lambda: {"rows": make("Pattern"), "weights": floats(1, 2, 3), "values": floats(1, 2, 3)},
     # decisions
@@ -406,6 +415,7 @@ ANY_LENGTH = {
     ("Committees", "roots", 0),
     ("ActiveSet", "is_active", 0),  # the kernel compares both with the pairs
     ("ActiveSet", "slack", 0),
+    ("read_csv_rows", "wanted", 0),
     ("take_rows", "selected", 0),
     ("take_columns", "selected", 0),
     ("take_columns", "columns", 0),

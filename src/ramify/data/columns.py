@@ -45,6 +45,11 @@ class Columns:
         """The text column, or a list of several."""
         return self.texts[0] if len(self.texts) == 1 else list(self.texts)
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.texts, *self.labels)))
+
     def read_text(self, row: Row) -> Any:
         """The text of a row; several cells are joined by line ends, and empty ones left out."""
         if len(self.texts) == 1:

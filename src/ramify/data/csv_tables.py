@@ -7,12 +7,13 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from ramify.data import limits
 from ramify.data.corpus import BadRow
-from ramify.data.encodings import UTF_8, has_bad_bytes, open_binary, readable
+from ramify.data.encodings import UTF_8, decode_errors, has_bad_bytes, open_binary, readable
 from ramify.errors import DataError
 
 DELIMITER_LINE = re.compile(r"\ufeff?\"?sep=([,;|\t])\"?\s*", re.IGNORECASE)
@@ -31,8 +32,23 @@ def numbered_lines(path: Path, file: IO[Any]) -> Iterator[tuple[int, Any]]:
         yield number, line
 
 
+@dataclass(frozen=True, slots=True)
+class CsvLayout:
+    """How a table is written. header: the line of the header row, or any other behind which rows are read."""
+
+    columns: list[str]
+    delimiter: str
+    header: int
+
+
 def read_csv(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
     """The columns and rows of numbered lines of CSV; undecodable bytes are lone surrogates. path: for messages."""
+    layout = csv_layout(path, lines, encoding)
+    return layout.columns, csv_rows(path, lines, layout, encoding)
+
+
+def csv_layout(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> CsvLayout:
+    """The layout of a table, from its first lines."""
     told = None
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
     if first is not None and (told := DELIMITER_LINE.fullmatch(first)) is not None:  # as Excel writes it
@@ -50,8 +66,7 @@ def read_csv(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8
         raise DataError(f"the first row of {path} cannot be read: {error}.") from None
     if any(map(has_bad_bytes, columns)):
         raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or give its --encoding.")
-    columns = named_columns(path, columns)
-    return columns, _csv_rows(path, lines, number, columns, delimiter, encoding)
+    return CsvLayout(named_columns(path, columns), delimiter, number)
 
 
 def named_columns(path: Path, cells: list[str]) -> list[str]:
@@ -71,11 +86,11 @@ def named_columns(path: Path, cells: list[str]) -> list[str]:
     return names
 
 
-def _csv_rows(
-    path: Path, lines: Iterator[tuple[int, str]], header: int, columns: list[str], delimiter: str, encoding: str
-) -> Rows:
+def csv_rows(path: Path, lines: Iterator[tuple[int, str]], layout: CsvLayout, encoding: str) -> Rows:
+    """The rows in numbered lines behind the header; no more lines are used than a row needs."""
     csv.field_size_limit(limits.MAX_CELL)
-    source, last = str(path), header  # the last line that the reader consumed
+    columns, delimiter = layout.columns, layout.delimiter
+    source, last = str(path), layout.header  # the last line that the reader consumed
     size = n_cells = 0  # of the row so far; cells are counted once there may be many
 
     def consumed() -> Iterator[str]:
@@ -127,10 +142,8 @@ def _refuse_long_row(path: Path, start: int, size: int, n_cells: int) -> None:
 def decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; undecodable bytes become lone surrogates, which mark bad cells."""
     with open_binary(path) as raw:
-        raw.seek(0)
-        errors = "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
         name = "utf-8-sig" if encoding == UTF_8 else encoding
-        text = io.TextIOWrapper(raw, encoding=name, errors=errors, newline="")
+        text = io.TextIOWrapper(raw, encoding=name, errors=decode_errors(encoding), newline="")
         try:
             yield from numbered_lines(path, text)
         except UnicodeError as error:

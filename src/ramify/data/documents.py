@@ -12,9 +12,10 @@ from typing import Any
 from ramify.arguments import as_path, check_flag
 from ramify.data.columns import SHOWN, Columns, Sample, text_columns, training_columns
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
-from ramify.data.csv_tables import Rows
+from ramify.data.csv_blocks import Items, RowBlock
+from ramify.data.csv_tables import Row, Rows
 from ramify.data.encodings import known_encoding
-from ramify.data.file_sets import open_file_set, rows_of
+from ramify.data.file_sets import open_file_set, wanted_of
 from ramify.data.folders import file_names
 from ramify.data.labels import LabelCells, read_cell, read_labels
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
@@ -57,7 +58,7 @@ def read_corpus(
     if is_set:
         parts = open_file_set(path, encoding)
         names, sample = list(parts.names), first_rows(parts.rows())
-        streams = [(part, rows_of(part, parts.format)) for part in parts.paths]
+        formats = [(part, parts.format) for part in parts.paths]
     elif (given := find_format(path, encoding, sheet)).kind == "svmlight":
         corpus = read_vectors(path)
         check_corpus(corpus, strict, may_be_empty)
@@ -65,20 +66,20 @@ def read_corpus(
     else:
         names, rows = stream_table(path, given)
         sample = first_rows(rows)
-        streams = [(path, chain(sample, rows))]
+        formats = [(path, given)]
     columns = training_columns(str(path), names, sample, text, label, like)
     texts: list[str] = []
-    held = UnpackedSize.of(path, [] if path.is_dir() else [part for part, _ in streams])
-    each = [RowCollector(columns, held) for _ in streams]
+    held = UnpackedSize.of(path, [] if given is not None and given.kind == "folder" else [part for part, _ in formats])
+    each = [RowCollector(columns, held) for _ in formats]
     with stage(f"reading {path if is_set else path.name}") as step:
-        for collected, (part, rows) in zip(each, streams, strict=True):
-            for found_text in collected.texts(part, rows):
-                texts.append(found_text)
-                step.advance()
+        for collected, (part, one) in zip(each, formats, strict=True):
+            for some in collected.batches(part, wanted_of(part, one, columns.wanted)):
+                texts += some
+                step.advance(len(some))
     cells = [cell for collected in each for cell in collected.cells]
     labels = read_labels(cells, label_separator, is_label, merge_spellings)
     bad, lines = [bad for collected in each for bad in collected.bad], [collected.lines for collected in each]
-    files, is_folder = [str(part) for part, _ in streams], given is not None and given.kind == "folder"
+    files, is_folder = [str(part) for part, _ in formats], given is not None and given.kind == "folder"
     if is_folder:
         all_files = file_names(path)
         files, lines = [all_files[number - 1] for number in lines[0]], [[1]] * len(lines[0])
@@ -170,26 +171,56 @@ class RowCollector:
     cells: list[Any] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
+    _size: int = 0  # of what was held since it was last counted
 
-    def texts(self, path: Path, rows: Rows) -> Iterator[str]:
+    def texts(self, path: Path, items: Items) -> Iterator[str]:
         """Stream the texts of usable rows."""
-        source, size = str(path), 0  # of what was held since it was last counted
-        for line, row in rows:
-            if size > COUNTED and self.held is not None:
-                self.held.add(size)
-                size = 0
-            if isinstance(row, BadRow):
-                size += BAD_ROW_SIZE + sum(map(getsizeof, row.cells.values()))
-                self.bad.append(row)
-                continue
-            reason, cell = read_cell(row, self.columns)
-            found = self.columns.read_text(row)
-            reason = why_not_text(found) or reason
-            if reason is not None:
-                size += BAD_ROW_SIZE
-                self.bad.append(BadRow(source, line, reason))
-                continue
-            self.cells.append(cell)
-            self.lines.append(line)
-            size += ROW_SIZE + getsizeof(found) + (getsizeof(cell) if isinstance(cell, str) else size_of(cell))
-            yield found
+        return chain.from_iterable(self.batches(path, items))
+
+    def batches(self, path: Path, items: Items) -> Iterator[list[str]]:
+        """The texts of usable rows, some at a time."""
+        source = str(path)
+        for item in items:
+            texts = self._take_block(item) if isinstance(item, RowBlock) else None
+            if texts is None:
+                rows = item.rows() if isinstance(item, RowBlock) else (item,)
+                texts = [text for line, row in rows if (text := self._take(source, line, row)) is not None]
+            yield texts
+
+    def _take_block(self, block: RowBlock) -> list[str] | None:
+        """The texts of a block, if every row has one; only of one column of texts and one of labels."""
+        if len(self.columns.texts) + len(self.columns.labels) != 2:
+            return None
+        texts, cells = block.cells[self.columns.texts[0]], block.cells[self.columns.labels[0]]
+        if not all(map(str.strip, texts)):
+            return None
+        self.cells += cells
+        self.lines += block.lines.tolist()
+        width = 1 if all(map(str.isascii, texts)) else 4  # bytes of a character, at most
+        self._count(2 * ROW_SIZE * len(texts) + width * sum(map(len, texts)) + 4 * sum(map(len, cells)))
+        return texts
+
+    def _take(self, source: str, line: int, row: Row | BadRow) -> str | None:
+        """The text of a row, if it is usable."""
+        if isinstance(row, BadRow):
+            self._count(BAD_ROW_SIZE + sum(map(getsizeof, row.cells.values())))
+            self.bad.append(row)
+            return None
+        reason, cell = read_cell(row, self.columns)
+        found = self.columns.read_text(row)
+        reason = why_not_text(found) or reason
+        if reason is not None:
+            self._count(BAD_ROW_SIZE)
+            self.bad.append(BadRow(source, line, reason))
+            return None
+        self.cells.append(cell)
+        self.lines.append(line)
+        self._count(ROW_SIZE + getsizeof(found) + (getsizeof(cell) if isinstance(cell, str) else size_of(cell)))
+        return str(found)
+
+    def _count(self, size: int) -> None:
+        """Count what is held, now and then."""
+        self._size += size
+        if self._size > COUNTED and self.held is not None:
+            self.held.add(self._size)
+            self._size = 0

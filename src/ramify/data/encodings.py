@@ -120,6 +120,11 @@ class _Tally:
         return "latin-1" if self._seen & set(UNDEFINED) else "cp1252"
 
 
+def decode_errors(encoding: str) -> str:
+    """How to treat bytes that cannot be decoded: as lone surrogates, where an encoding allows it."""
+    return "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
+
+
 def has_bad_bytes(cell: str) -> bool:
     """Whether a text has bytes that could not be decoded, as lone surrogates."""
     return not cell.isascii() and LONE_SURROGATE.search(cell) is not None

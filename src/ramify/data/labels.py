@@ -55,7 +55,10 @@ def read_labels(
     check_kind(separator, OPTIONAL_TEXT, "label_separator", "a string, or None")
     if is_label is not None and not callable(is_label):
         raise InputError(f"is_label is {describe(is_label)}; give a function of a name, or None.")
-    counts = Counter(cell if isinstance(cell, str) else tuple(cell) for cell in cells)
+    try:
+        counts: Counter[Any] = Counter(cells)
+    except TypeError:  # lists
+        counts = Counter(map(_hashable, cells))
     missing = {cell: n_times for cell, n_times in counts.items() if isinstance(cell, str) and is_missing(cell, is_label)}
     texts = [cell for cell in counts if isinstance(cell, str) and cell not in missing]
     separator = separator or find_label_separator(texts, is_label)
@@ -68,8 +71,13 @@ def read_labels(
     if merge_spellings and spellings:
         kept = {other: spelling.kept for spelling in spellings for other in spelling.others}
         known = {cell: list(dict.fromkeys(kept.get(label, label) for label in labels)) for cell, labels in known.items()}
-    labels = [known[cell if isinstance(cell, str) else tuple(cell)] for cell in cells]
+    are_hashable = all(isinstance(cell, str) for cell in counts)
+    labels = list(map(known.__getitem__, cells if are_hashable else map(_hashable, cells)))
     return LabelCells(labels, separator, {cell.strip(): n for cell, n in missing.items() if cell.strip()}, spellings)
+
+
+def _hashable(cell: Any) -> Hashable:
+    return cell if isinstance(cell, str) else tuple(cell)
 
 
 def is_missing(cell: str, is_label: IsLabel | None = None) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ramify.data.csv_blocks import Items, stream_blocks
 from ramify.data.csv_tables import Rows, decoded_lines, read_csv
 from ramify.data.encodings import START, encoding_of_start, find_encoding, known_encoding, open_binary
 from ramify.data.folders import is_document_folder, stream_folder
@@ -115,6 +116,13 @@ def stream_part(path: Path, given: TableFormat, rows: range | None = None) -> Ro
     if given.kind == "jsonl":
         return json_objects(path, with_encoding(path, given).encoding or "")
     return stream_table(path, given)[1]
+
+
+def stream_wanted(path: Path, given: TableFormat, wanted: Sequence[str], rows: range | None = None) -> Items:
+    """The rows of a table whose columns are known: in blocks of the wanted columns where that is faster, as in CSV."""
+    if given.kind == "csv":
+        return stream_blocks(path, with_encoding(path, given).encoding or "", wanted)
+    return stream_part(path, given, rows)
 
 
 def read_names(path: Path, given: TableFormat) -> list[str]:

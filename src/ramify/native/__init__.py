@@ -18,7 +18,7 @@ from ramify.native._core import LANES, cross_fit_classes_in_place
 from ramify.native._core import count_known_terms, count_new_terms, find_candidates_in_place, find_negative_candidates_in_place
 from ramify.native._core import find_top_classes_in_place, fit_mixtures_in_place, index_terms, keep_most_general
 from ramify.native._core import keep_most_specific, list_tree_features, minimize_h_loss, minimize_softmax_bound_in_place
-from ramify.native._core import multiply_rows_in_place, multiply_siblings_in_place, predict_committees
+from ramify.native._core import multiply_rows_in_place, multiply_siblings_in_place, predict_committees, read_csv_rows
 from ramify.native._core import reallocate_probability_in_place, renumber_rows, reorder_features_in_place
 from ramify.native._core import score_candidates_in_place, score_committees_in_place, score_mixtures_in_place
 from ramify.native._core import score_rows_in_place, score_units_in_place, screen_classes_in_place, smooth_trees_in_place
@@ -35,7 +35,7 @@ __all__ = [
     "cross_fit_classes_in_place", "find_candidates_in_place", "find_negative_candidates_in_place",
     "find_top_classes_in_place", "fit_mixtures_in_place", "index_terms", "keep_most_general", "keep_most_specific",
     "list_tree_features", "minimize_h_loss", "minimize_softmax_bound_in_place", "multiply_rows_in_place",
-    "multiply_siblings_in_place", "pattern_of", "predict_committees", "reallocate_probability_in_place",
+    "multiply_siblings_in_place", "pattern_of", "predict_committees", "read_csv_rows", "reallocate_probability_in_place",
     "renumber_rows", "reorder_features_in_place", "rows_of", "score_candidates_in_place", "score_committees_in_place",
     "score_mixtures_in_place", "score_rows_in_place", "score_units_in_place", "screen_classes_in_place",
     "smooth_trees_in_place", "solve_classes_in_place", "sort_terms", "sum_class_vectors", "take_columns", "take_rows",

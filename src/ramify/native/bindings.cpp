@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 void bind_sparse_rows(nb::module_ &m);
 void bind_terms(nb::module_ &m);
+void bind_csv(nb::module_ &m);
 void bind_decisions(nb::module_ &m);
 void bind_bayes(nb::module_ &m);
 void bind_linear(nb::module_ &m);
@@ -18,6 +19,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Ramify's compiled kernels, and the structs of arrays that they take.";
   bind_sparse_rows(m);  // first: others are made of its structs
   bind_terms(m);
+  bind_csv(m);
   bind_decisions(m);
   bind_bayes(m);
   bind_linear(m);

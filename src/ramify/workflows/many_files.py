@@ -21,7 +21,7 @@ from ramify.data.columns import Columns, training_columns
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
 from ramify.data.documents import RowCollector, check_corpus, first_rows, found_columns, label_remarks
 from ramify.data.encodings import known_encoding
-from ramify.data.file_sets import rows_of
+from ramify.data.file_sets import wanted_of
 from ramify.data.labels import read_labels
 from ramify.data.tables import TableFormat
 from ramify.features import Vectorizer
@@ -43,8 +43,8 @@ class FileTexts:
 
     def texts(self, collector: RowCollector | None = None) -> Iterator[str]:
         """Read the file. collector: stores labels, lines and bad rows."""
-        rows = rows_of(self.path, self.format, self.rows)
-        return (collector or RowCollector(self.columns)).texts(self.path, rows)
+        items = wanted_of(self.path, self.format, self.columns.wanted, self.rows)
+        return (collector or RowCollector(self.columns)).texts(self.path, items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "closure.h"
+#include "csv_rows.h"
 #include "decisions.h"
 #include "terms.h"
 
@@ -189,14 +190,35 @@ void fuzz_decisions(Bytes &bytes) {
     }
 }
 
+// ---- tables -----------------------------------------------------------------------------------------------------------
+
+void fuzz_tables(Bytes &bytes) {
+  const CsvLayout layout = {",;a"[bytes.below(3)], 1 + bytes.below(4), bytes.below(64)};
+  const bool is_last = bytes.byte() % 2;
+  std::vector<char> block;  // on the heap, with nothing behind it
+  while (bytes.left()) block.push_back(bytes.byte() % 2 ? "\",\n\r;a"[bytes.below(6)] : static_cast<char>(bytes.byte()));
+  CsvRows found;
+  find_csv_rows({block.data(), block.size()}, layout, is_last, found);
+  require(found.size <= block.size(), "rows lie in the block");
+  require(found.cells.size() == found.starts.size() * layout.n_columns, "every row has every cell");
+  require(found.lines.size() == found.starts.size(), "every row has a line");
+  for (const CsvCell &cell : found.cells) {
+    require(cell.begin >= block.data() && cell.begin + cell.length <= block.data() + found.size, "a cell lies in its row");
+    require(cell.length <= layout.most_bytes, "no cell is too long");
+  }
+  for (size_t r = 1; r < found.starts.size(); ++r)
+    require(found.starts[r - 1] < found.starts[r] && found.lines[r - 1] < found.lines[r], "rows follow each other");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Bytes bytes(data, std::min<size_t>(size, 4096));
-  switch (bytes.byte() % 4) {
+  switch (bytes.byte() % 5) {
     case 0: fuzz_labels(bytes); break;
     case 1: fuzz_decisions<float>(bytes); break;
     case 2: fuzz_decisions<double>(bytes); break;
+    case 3: fuzz_tables(bytes); break;
     default: fuzz_texts(bytes);
   }
   return 0;
