@@ -22,6 +22,7 @@ from ramify.features import Vectors
 from ramify.formatting import counted
 from ramify.parallel import note
 from ramify.taxonomy import Taxonomy
+from ramify.type_hints import check_fields
 from ramify.workflows.many_files import read_sharded
 
 SHOWN_ROWS = 5  # bad rows that are named
@@ -46,6 +47,9 @@ class ReadOptions:
     strict: bool = False
     keep_unlabelled: bool = False
     encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def read(
         self,
