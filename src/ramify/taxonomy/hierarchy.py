@@ -84,11 +84,14 @@ class Taxonomy:
         for array in arrays.values():
             array.setflags(write=False)
         titles = tuple(self.titles) or self.names
-        titled: dict[str, list[int]] = {}
+        titled: dict[str, tuple[int, ...]] = {}
+        repeated: dict[str, list[int]] = {}
         for node, title in enumerate(titles):
-            titled.setdefault(title, []).append(node)
+            if titled.setdefault(title, (node,)) != (node,):
+                repeated.setdefault(title, [*titled[title]]).append(node)
         looked_up = {"titles": titles, "_position": {name: node for node, name in enumerate(self.names)}}
-        looked_up["_nodes_by_title"] = {title: tuple(nodes) for title, nodes in titled.items()}
+        titled.update((title, tuple(nodes)) for title, nodes in repeated.items())
+        looked_up["_nodes_by_title"] = titled
         for name, value in {**arrays, **looked_up}.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_tree", None if self.is_tree else self._main_parent_tree())
