@@ -31,6 +31,7 @@ from ramify.taxonomy.matrices import as_boolean_matrix
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
+NARROW = 16  # nodes of a level for which arrays take longer than a set; the levels of a chain have one
 PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\")
 
 
@@ -343,13 +344,18 @@ class Taxonomy:
     def descendants_of(self, node: int) -> IntArray:
         """All nodes below a node, in node order, without the node itself."""
         self._refuse_outside(node)
-        is_found = np.zeros(len(self), dtype=bool)
-        level = np.asarray([node])
+        is_found, offsets, children = np.zeros(len(self), dtype=bool), self.child_offsets, self.child_nodes
+        level: Any = [node]
         while len(level):
-            starts, lengths = self.child_offsets[level], self.child_offsets[level + 1] - self.child_offsets[level]
-            before = np.cumsum(lengths) - lengths
-            level = np.unique(self.child_nodes[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)])
-            level = level[~is_found[level]]
+            if len(level) < NARROW:
+                below = {child for each in level for child in children[offsets[each] : offsets[each + 1]].tolist()}
+                level = [child for child in below if not is_found[child]]
+            else:
+                nodes = np.asarray(level)
+                starts, lengths = offsets[nodes], offsets[nodes + 1] - offsets[nodes]
+                before = np.cumsum(lengths) - lengths
+                level = np.unique(children[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)])
+                level = level[~is_found[level]]
             is_found[level] = True
         return np.flatnonzero(is_found)
 
