@@ -9,7 +9,7 @@ import pytest
 
 import ramify
 from ramify import TextClassifier, workflows
-from ramify.data import Corpus
+from ramify.data import Corpus, find_files, open_file_set
 from ramify.errors import InputError, RamifyError
 from ramify.type_hints import check_hint
 from ramify.workflows.updating import UpdateOptions, update_model
@@ -37,6 +37,8 @@ GOOD = {
     workflows.predict_files: {"model": "none", "data": ".", "out": "out"},
     workflows.predict_rows: {"classifier": FITTED, "rows": [], "text": "text"},
     workflows.predict_vectors: {"classifier": FITTED, "corpus": CORPUS},
+    find_files: {"source": "."},
+    open_file_set: {"source": ".", "encoding": "utf-8"},
     workflows.Predictor: {"classifier": FITTED},
 }
 ARGUMENTS = [(call, name) for call in GOOD for name in inspect.signature(call).parameters]

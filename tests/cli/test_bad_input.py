@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -433,3 +434,19 @@ def test_a_closed_terminal_interrupts_like_ctrl_c_unless_it_is_ignored(good, kin
     assert (run.returncode, run.stderr) == (2, "ramify: interrupted; every file is unchanged or complete.\n")
     code = f"import signal; signal.signal({int(kind)}, signal.SIG_IGN); {code}"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_a_pipe_is_called_by_its_name_and_not_by_that_of_its_copy(capsys, good):
+    pipe = good / "pipe"
+    os.mkfifo(pipe)
+    content = (good / "good.csv").read_bytes() + b"no label,\n"
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    assert main(["evaluate", str(good / "model"), str(pipe)]) == 0
+    writer.join()
+    assert capsys.readouterr().err.startswith(f"{pipe}: ")
+
+
+def test_costs_that_are_no_json_are_named(capsys, good):
+    assert main(["evaluate", str(good / "model"), str(good / "good.csv"), "--costs", '{"a":']) == 2
+    assert "ramify: --costs: it is not valid JSON" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from ramify.data.tables import Rows, find_kind, is_file_set, list_names, open_bi
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
+from ramify.type_hints import checks_types
 
 KINDS = {"csv": "CSV or TSV", "jsonl": "JSON", "parquet": "Parquet"}
 START = 4096  # bytes to read to find out whether a file is empty
@@ -56,6 +57,7 @@ def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> 
     return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
 
 
+@checks_types
 def find_files(source: str | Path) -> list[Path]:
     """The files of a directory or pattern, sorted by name, with numbers in numeric order.
 
@@ -80,6 +82,7 @@ def find_files(source: str | Path) -> list[Path]:
     return [path.absolute() for path in files] if is_distributed() else files
 
 
+@checks_types
 def open_file_set(source: str | Path, encoding: str) -> FileSet:
     """Inspect all files; refuses files that do not form one table."""
     paths = find_files(source) if is_file_set(source) else [Path(source).absolute() if is_distributed() else Path(source)]

@@ -74,8 +74,9 @@ class ReadOptions:
             return self._labelled(read_sharded(data, **sharding, **settings))
         with readable(data) as file:
             corpus = read_corpus(file, may_be_empty=may_be_empty, **settings)
-            if str(data) == "-":
-                corpus = replace(corpus, source=STDIN, bad_rows=[replace(row, source=STDIN) for row in corpus.bad_rows])
+            if file != data:  # a copy in a temporary file, of which nobody has heard
+                name = STDIN if str(data) == "-" else str(data)
+                corpus = replace(corpus, source=name, bad_rows=[replace(row, source=name) for row in corpus.bad_rows])
             return self._labelled(corpus)
 
     def _labelled(self, corpus: Corpus) -> Corpus:
