@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -406,3 +407,45 @@ def test_lists_and_objects_that_are_too_deep_are_refused_in_one_sentence(capsys,
     monkeypatch.chdir(good)
     said = refused(capsys, good, *(word.replace("{}", DEEP[deep]) for word in WHERE[where]))
     assert "too many brackets in one another; give at most 20." in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["predict", "m", ""], "DATA"),
+        (["predict", "", "t.csv"], "MODEL"),
+        (["train", "t.csv", "--model", ""], "--model"),
+        (["train", "t.csv", "--model", "m", "--add", "a.csv", "--add="], "--add"),
+        (["taxonomy", "diff", "", "t.tsv"], "OLD"),
+    ],
+)
+def test_an_empty_path_does_not_mean_the_current_directory(capsys, tmp_path, monkeypatch, arguments, named):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"ramify: {named} is an empty path; name a file or directory, or . for the current one.\n"
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGHUP])
+def test_a_closed_terminal_interrupts_like_ctrl_c_unless_it_is_ignored(good, kind):
+    code = "import os, signal, sys; from ramify.cli import main as m; sys.argv = ['ramify', 'systems']; "
+    code += f"m.run = lambda *_: os.kill(os.getpid(), {int(kind)}) or 0; sys.exit(m.main())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (2, "ramify: interrupted; every file is unchanged or complete.\n")
+    code = f"import signal; signal.signal({int(kind)}, signal.SIG_IGN); {code}"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_a_pipe_is_called_by_its_name_and_not_by_that_of_its_copy(capsys, good):
+    pipe = good / "pipe"
+    os.mkfifo(pipe)
+    content = (good / "good.csv").read_bytes() + b"no label,\n"
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    assert main(["evaluate", str(good / "model"), str(pipe)]) == 0
+    writer.join()
+    assert capsys.readouterr().err.startswith(f"{pipe}: ")
+
+
+def test_costs_that_are_no_json_are_named(capsys, good):
+    assert main(["evaluate", str(good / "model"), str(good / "good.csv"), "--costs", '{"a":']) == 2
+    assert "ramify: --costs: it is not valid JSON" in capsys.readouterr().err

@@ -64,3 +64,10 @@ def test_settings_refuse_complex_numbers():
         decisions.isotonic_smooth(np.zeros((1, 4)), FOOD, penalty=np.ones(4, dtype=complex))
     with pytest.raises(InputError, match="the scores are complex numbers"):
         descend(np.zeros((1, 4), dtype=complex), FOOD)
+
+
+def test_an_array_as_a_setting_is_described_on_one_line():
+    for wrong in (np.zeros((3, 3)), csr_array((3, 3)), ["a" * 1000] * 1000):
+        problem = decisions.TopDown(threshold=wrong).problem()
+        assert "\n" not in problem
+        assert len(problem) < 200

@@ -10,6 +10,7 @@ from strategies import trees
 from ramify import Taxonomy
 from ramify.errors import TaxonomyError
 from ramify.taxonomy import diff_taxonomies, parse_reassignments, read_reassignments, render_reassignment_template
+from ramify.taxonomy.diff import match_nodes, suggestion_for
 
 FOOD = [("food", None), ("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("bread", "food"), ("rye", "bread")]
 
@@ -249,3 +250,27 @@ def test_a_large_taxonomy_is_compared_in_no_time():
     moved = [path.replace("a3/b7/", "a4/b7x/") for path in paths]
     changes = diff_taxonomies(Taxonomy.from_paths(paths), Taxonomy.from_paths(moved))
     assert np.sum([change.nodes_below for change in changes.of("added")]) + changes.counts["added"] == 21
+
+
+def test_no_similar_node_is_looked_for_among_very_many(monkeypatch):
+    old, new = Taxonomy.flat(["tea", "coffee"]), Taxonomy.flat(["green tea", "water"])
+    changes = diff_taxonomies(old, new)
+    assert suggestion_for(changes, old.index("tea")) == "green tea"
+    monkeypatch.setattr("ramify.taxonomy.diff.MOST_AROUND", 1)
+    assert suggestion_for(changes, old.index("tea")) is None
+
+
+def test_one_node_may_be_split_into_very_many():
+    new = Taxonomy.flat([f"n{i}" for i in range(3000)])
+    table = "".join(f"all\tn{i}\n" for i in range(3000))
+    assert parse_reassignments(table, Taxonomy.flat(["all"]), new) == {0: tuple(range(3000))}
+    with pytest.raises(TaxonomyError, match="line 3001 assigns 'all' a second time"):
+        parse_reassignments(f"{table}all\tn7\n", Taxonomy.flat(["all"]), new)
+
+
+def test_children_of_a_hub_are_matched_by_title():
+    old = Taxonomy.from_paths([f"a/{i}/x" for i in range(300)])
+    new = Taxonomy.from_paths([f"a/{i}/y" for i in range(299, -1, -1)])
+    matched = match_nodes(old, new)
+    assert all(new.names[matched[old.index(f"a/{i}")]] == f"a/{i}" for i in range(300))
+    assert all(matched[old.index(f"a/{i}/x")] < 0 for i in range(300))

@@ -335,3 +335,61 @@ def test_indented_and_nested_nodes_are_named_by_their_paths(parents, data):
         assert {found.names[n]: found.path_of(n) for n in range(len(found))} == {
             expected.names[n]: expected.path_of(n) for n in range(len(expected))
         }
+
+
+# ---- files of others ----------------------------------------------------------------------------------------------------
+
+SKOS = "@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+SKOS_XML = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">'
+    '<skos:Concept rdf:about="apple"><skos:broader rdf:resource="#food"/></skos:Concept></rdf:RDF>'
+)
+
+
+@pytest.mark.parametrize("text", [f"{SKOS}<apple> a skos:Concept ; skos:broader <#food> .", SKOS_XML])
+def test_relative_uris_do_not_say_where_a_skos_file_was_read(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert parse_taxonomy(text, "skos").names == ("#food", "apple")
+
+
+@pytest.mark.parametrize(
+    ("concepts", "found"),
+    [
+        ('[] a skos:Concept ; skos:prefLabel "x" .', "a concept without a URI"),
+        ("<a> skos:broader [] .", "a concept without a URI"),
+        ("_:a skos:broader _:b . _:b skos:broader _:a .", "a concept without a URI"),
+        ('<a> skos:broader "2020-01-01T00:00:00Z"^^xsd:dateTime, "2020-01-01"^^xsd:date, "Food" .', "instead of a concept"),
+    ],
+)
+def test_concepts_that_have_no_lasting_name_are_refused(concepts, found):
+    with pytest.raises(TaxonomyError, match=f"the SKOS file has .*{found}; give each concept"):
+        parse_taxonomy(SKOS + concepts, "skos")
+
+
+@pytest.mark.parametrize(
+    "concepts",
+    [
+        '<a> a skos:Concept ; skos:prefLabel "many"^^xsd:integer .',
+        f'<a> a skos:Concept ; skos:prefLabel "{"9" * 6000}"^^xsd:integer .',
+        "<a b\\u001b[31m> a skos:Concept .",
+    ],
+)
+def test_what_is_odd_in_a_skos_file_prints_nothing(concepts, capfd, caplog):
+    parse_taxonomy(SKOS + concepts, "skos")
+    assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+
+
+def test_json_of_empty_lists_which_takes_far_more_memory_than_its_text_is_refused(monkeypatch):
+    monkeypatch.setattr("ramify.taxonomy.formats.json_nodes.MOST_BRACKETS", 5)
+    for text in ('["a",[],[],[],[],[],[]]', "[[[[[[[[[]]]]]]]]]", '{"a":[{},{},{},{},{},{},{}]}'):
+        with pytest.raises(TaxonomyError, match="is mostly brackets"):
+            parse_taxonomy(text, "json")
+    assert len(parse_taxonomy('{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{}}')) == 6
+
+
+def test_all_nodes_of_a_repeated_title_are_found():
+    taxonomy = Taxonomy.from_paths(["a/x", "b/x", "c/x", "c/y"])
+    with pytest.raises(ValueError, match="x"):
+        taxonomy.index("x")
+    assert taxonomy.index("y") == taxonomy.index("c/y")

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -208,3 +209,11 @@ def test_labels_nested_too_deeply_are_refused(food):
 def test_a_node_outside_the_taxonomy_is_refused(food, method, node):
     with pytest.raises(InputError, match="numbered from 0"):
         getattr(food, method)(node)
+
+
+@given(parents=parent_lists(), narrow=st.sampled_from([0, 2, 100]))
+def test_narrow_and_wide_levels_have_the_same_descendants(parents, narrow):
+    taxonomy = build(parents)
+    with mock.patch("ramify.taxonomy.hierarchy.NARROW", narrow):
+        found = [taxonomy.descendants_of(node).tolist() for node in range(len(taxonomy))]
+    assert found == [[n for n in range(len(taxonomy)) if node in taxonomy.ancestors_of(n)] for node in range(len(taxonomy))]

@@ -92,12 +92,15 @@ RAMIFY = Group(
 def main(arguments: Sequence[str] | None = None, function: Callable[..., None] | None = None, name: str = "ramify") -> int:
     """Run a command and return its exit code; an error of the user never ends in a traceback.
 
-    arguments: those of the process by default; then SIGTERM interrupts like Ctrl+C. function: run this command instead.
+    arguments: those of the process by default; then SIGTERM and SIGHUP interrupt like Ctrl+C.
+    function: run this command instead.
     """
     global started_at
     if arguments is None:
         started_at = process_start_time()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for kind in ("SIGTERM", "SIGHUP"):  # a terminal that is closed; nohup ignores that, and so do we
+            if hasattr(signal, kind) and signal.getsignal(getattr(signal, kind)) != signal.SIG_IGN:
+                signal.signal(getattr(signal, kind), signal.default_int_handler)
         open_missing_streams()
         for stream in (sys.stdout, sys.stderr):
             if (stream.encoding or "").lower().replace("-", "") != "utf8":
@@ -142,6 +145,7 @@ def run(words: Sequence[str], function: Callable[..., None] | None, name: str) -
     try:  # command.main() would handle interruptions and broken pipes in its own way
         with command.make_context(name, list(words)) as context:
             refuse_undecodable(command.params, context.params)
+            refuse_empty_paths(command.params, context.params, words)
             command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -171,6 +175,18 @@ def refuse_undecodable(parameters: Sequence[Any], values: Mapping[str, Any]) -> 
             if isinstance(each, str) and SURROGATE.search(each):
                 option = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
                 raise InputError(f"{option} is {each!r}, which is not UTF-8; give it in UTF-8.")
+
+
+def refuse_empty_paths(parameters: Sequence[Any], values: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Refuse an empty path, often a variable that is not set: it would mean the current directory."""
+    named = [word.rpartition("=")[2] if word.startswith("--") else word for word in words]
+    if "" not in named or any(word and Path(word) == Path() for word in named):  # the directory was named as well
+        return
+    for parameter in parameters:
+        value = values.get(parameter.name)
+        if Path() in (value if isinstance(value, (list, tuple)) else [value]):
+            option = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+            raise InputError(f"{option} is an empty path; name a file or directory, or . for the current one.")
 
 
 def find_command(words: Sequence[str]) -> tuple[Command | Group, int]:

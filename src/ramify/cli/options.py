@@ -131,7 +131,10 @@ def parse_costs(given: str | None) -> Any:
     from ramify.taxonomy.node_values import parse_node_values
 
     if given is not None and given.lstrip().startswith("{"):
-        return parse_node_values(given)
+        try:
+            return parse_node_values(given)
+        except RamifyError as error:
+            raise InputError(f"--costs: {error}") from None
     return _read_if_file(given)
 
 

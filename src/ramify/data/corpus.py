@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.arguments import check_count
 from ramify.errors import InputError
 
 MAX_BAD_FRACTION = 0.1
@@ -168,6 +169,7 @@ def hold_out(
     >>> len(train), len(test)
     (5, 5)
     """
+    check_count(seed, "seed", 0)
     if not 0 < fraction < 1:
         raise InputError(f"the fraction to hold out is {fraction}; give a number between 0 and 1, such as 0.2.")
     rng = np.random.default_rng(seed)

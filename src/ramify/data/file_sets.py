@@ -17,6 +17,7 @@ from ramify.data.tables import TableFormat, find_format, is_file_set, list_names
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
+from ramify.type_hints import checks_types
 
 KINDS = {"csv": "CSV or TSV", "jsonl": "JSON", "parquet": "Parquet", "spreadsheet": "a spreadsheet"}
 START = 4096  # bytes to read to find out whether a file is empty
@@ -62,6 +63,7 @@ def wanted_of(path: Path, given: TableFormat, wanted: Sequence[str], rows: range
     return iter(()) if _is_empty(path) else stream_wanted(path, given, wanted, rows)
 
 
+@checks_types
 def find_files(source: str | Path) -> list[Path]:
     """The files of a directory or pattern, sorted by name, with numbers in numeric order.
 
@@ -86,6 +88,7 @@ def find_files(source: str | Path) -> list[Path]:
     return [path.absolute() for path in files] if is_distributed() else files
 
 
+@checks_types
 def open_file_set(source: str | Path, encoding: str | None = None) -> FileSet:
     """Inspect all files; refuses files that do not form one table."""
     paths = find_files(source) if is_file_set(source) else [Path(source).absolute() if is_distributed() else Path(source)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.arguments import as_numbers
+from ramify.arguments import as_numbers, describe
 from ramify.errors import InputError, ModelError
 from ramify.parallel import choose_executor, count_workers
 from ramify.taxonomy import Taxonomy, check_taxonomy, expand_to_ancestors, note_on_others, values_by_node
@@ -170,12 +170,16 @@ def _fields_with_values(rule: Any) -> list[tuple[Field[Any], Any]]:
 def one_of(*words: str) -> Check:
     """A check that a value is one of some words."""
     allowed = " or ".join(map(repr, words))
-    return lambda name, value: None if isinstance(value, str) and value in words else f"{name} is {value!r}, not {allowed}"
+
+    def check(name: str, value: Any) -> str | None:
+        return None if isinstance(value, str) and value in words else f"{name} is {describe(value)}, not {allowed}"
+
+    return check
 
 
 def flag(name: str, value: Any) -> str | None:
     """Check that a value is a yes or no."""
-    return None if isinstance(value, (bool, np.bool_)) else f"{name} is {value!r}, not true or false"
+    return None if isinstance(value, (bool, np.bool_)) else f"{name} is {describe(value)}, not true or false"
 
 
 def number(least: float = -LARGEST, most: float = LARGEST, *, optional: bool = False) -> Check:
@@ -187,7 +191,7 @@ def number(least: float = -LARGEST, most: float = LARGEST, *, optional: bool = F
             fits = fits and least <= float(value) <= most
         except OverflowError:  # a whole number beyond all floats
             fits = False
-        return None if fits or (optional and value is None) else f"{name} is {value!r}, not {_a_number(least, most)}"
+        return None if fits or (optional and value is None) else f"{name} is {describe(value)}, not {_a_number(least, most)}"
 
     return check
 
@@ -197,7 +201,7 @@ def count(least: int = 1, *, optional: bool = False) -> Check:
 
     def check(name: str, value: Any) -> str | None:
         fits = (optional and value is None) or (is_whole(value) and value >= least)
-        return None if fits else f"{name} is {value!r}, not a whole number of at least {least}"
+        return None if fits else f"{name} is {describe(value)}, not a whole number of at least {least}"
 
     return check
 

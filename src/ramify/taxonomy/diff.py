@@ -37,6 +37,7 @@ from ramify.taxonomy.formats.text import numbered_rows
 from ramify.taxonomy.hierarchy import Taxonomy
 
 UNMATCHED = -1
+MOST_AROUND = 500  # nodes among which a similar one is looked for
 
 
 def match_nodes(old: Taxonomy, new: Taxonomy) -> NDArray[np.int64]:
@@ -75,12 +76,15 @@ class _Matching:
                 self._take(node, same)
         while any(self._match_by(kind) for kind in ("context", "title of an inner node", "title of a leaf")):
             # then the children of matched nodes by title; parents come first, so one sweep is enough
+            free: dict[tuple[int, str], int] = {}  # unmatched new nodes by parent and title, which are unique among paths
+            for child in np.flatnonzero(self.predecessor < 0).tolist():
+                free[int(self.parent[id(new)][child]), new.titles[child]] = child
             for node in np.flatnonzero(self.successor < 0).tolist():
                 parent = int(self.parent[id(old)][node])
                 if parent >= 0 and self.successor[parent] >= 0:
-                    for child in new.children_of(int(self.successor[parent])).tolist():
-                        if self.predecessor[child] < 0 and new.titles[child] == old.titles[node]:
-                            self._take(node, child)
+                    same = free.pop((int(self.successor[parent]), old.titles[node]), None)
+                    if same is not None:
+                        self._take(node, same)
 
     def _take(self, node: int, same: int) -> None:
         self.successor[node], self.predecessor[same] = same, node
@@ -256,6 +260,8 @@ def suggestion_for(changes: TaxonomyDiff, node: int) -> str | None:
     if len(titled) == 1:
         return new.names[titled[0]]
     above = [each for parent in old.parents_of(node).tolist() for each in changes.successors[parent]]
+    if (sum(len(new.children_of(parent)) for parent in above) if above else len(new.roots)) > MOST_AROUND:
+        return None
     around = [int(each) for parent in above for each in new.children_of(parent)] if above else new.roots.tolist()
     title = old.titles[node].casefold()
     similar = [each for each in around if title in new.titles[each].casefold()]
@@ -300,7 +306,7 @@ def parse_reassignments(text: str, old: Taxonomy, new: Taxonomy) -> Reassignment
     >>> dict(parse_reassignments("apple\\tfruit\\npear\\tfruit\\nrye\\t-\\n", food, Taxonomy.flat(["fruit"])))
     {0: (0,), 1: (0,), 2: ()}
     """
-    found: dict[int, tuple[int, ...]] = {}
+    found: dict[int, dict[int, None]] = {}
     for line, row in numbered_rows(text, "\t" if "\t" in text.split("\n")[0] else ","):
         cells = [cell.strip() for cell in row]
         if line == 1 and tuple(cells[:2]) == HEADER[:2]:
@@ -311,12 +317,14 @@ def parse_reassignments(text: str, old: Taxonomy, new: Taxonomy) -> Reassignment
         if not cells[1]:
             continue
         node = _find(old, cells[0], line, "old")
-        became = () if cells[1] == DISCARD else (_find(new, cells[1], line, "new"),)
+        became = None if cells[1] == DISCARD else _find(new, cells[1], line, "new")
         before = found.get(node)
-        if before is not None and (not became or not before or became[0] in before):
+        if before is not None and (became is None or not before or became in before):
             raise TaxonomyError(f"line {line} assigns {cells[0]!r} a second time; list each new node once, or '-' alone.")
-        found[node] = (before or ()) + became
-    return found
+        found.setdefault(node, {})
+        if became is not None:
+            found[node][became] = None
+    return {node: tuple(became) for node, became in found.items()}
 
 
 def _find(taxonomy: Taxonomy, label: str, line: int, which: str) -> int:

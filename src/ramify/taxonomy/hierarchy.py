@@ -31,6 +31,7 @@ from ramify.taxonomy.matrices import as_boolean_matrix
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
+NARROW = 16  # nodes of a level for which arrays take longer than a set; the levels of a chain have one
 PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\", " › ", " » ", " → ", "|", " - ", ".", "›", "»")
 
 
@@ -84,11 +85,14 @@ class Taxonomy:
         for array in arrays.values():
             array.setflags(write=False)
         titles = tuple(self.titles) or self.names
-        titled: dict[str, list[int]] = {}
+        titled: dict[str, tuple[int, ...]] = {}
+        repeated: dict[str, list[int]] = {}
         for node, title in enumerate(titles):
-            titled.setdefault(title, []).append(node)
+            if titled.setdefault(title, (node,)) != (node,):
+                repeated.setdefault(title, [*titled[title]]).append(node)
         looked_up = {"titles": titles, "_position": {name: node for node, name in enumerate(self.names)}}
-        looked_up["_nodes_by_title"] = {title: tuple(nodes) for title, nodes in titled.items()}
+        titled.update((title, tuple(nodes)) for title, nodes in repeated.items())
+        looked_up["_nodes_by_title"] = titled
         for name, value in {**arrays, **looked_up}.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_tree", None if self.is_tree else self._main_parent_tree())
@@ -340,13 +344,18 @@ class Taxonomy:
     def descendants_of(self, node: int) -> IntArray:
         """All nodes below a node, in node order, without the node itself."""
         self._refuse_outside(node)
-        is_found = np.zeros(len(self), dtype=bool)
-        level = np.asarray([node])
+        is_found, offsets, children = np.zeros(len(self), dtype=bool), self.child_offsets, self.child_nodes
+        level: Any = [node]
         while len(level):
-            starts, lengths = self.child_offsets[level], self.child_offsets[level + 1] - self.child_offsets[level]
-            before = np.cumsum(lengths) - lengths
-            level = np.unique(self.child_nodes[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)])
-            level = level[~is_found[level]]
+            if len(level) < NARROW:
+                below = {child for each in level for child in children[offsets[each] : offsets[each + 1]].tolist()}
+                level = [child for child in below if not is_found[child]]
+            else:
+                nodes = np.asarray(level)
+                starts, lengths = offsets[nodes], offsets[nodes + 1] - offsets[nodes]
+                before = np.cumsum(lengths) - lengths
+                level = np.unique(children[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)])
+                level = level[~is_found[level]]
             is_found[level] = True
         return np.flatnonzero(is_found)
 

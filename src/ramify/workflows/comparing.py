@@ -25,6 +25,7 @@ from ramify.parallel import Executor, current_executor, single_stage
 from ramify.parallel.progress import SingleStage
 from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy
+from ramify.type_hints import checks_types
 from ramify.workflows.compare_trials import Splits, Trial, TrialContext, TrialResult, run_remote_trial, run_trial, warm_up
 from ramify.workflows.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, join_names
 from ramify.workflows.evaluation import check_labels
@@ -35,6 +36,7 @@ Results = Mapping[str, list[TrialResult]]  # of every system, one per split
 TEST_STEPS = 2  # of the progress bar, for the tests of all pairs
 
 
+@checks_types
 def compare(
     classifiers: Mapping[str, TextClassifier],
     corpus: Corpus,

@@ -13,6 +13,7 @@ from ramify.errors import InputError, suggest
 from ramify.formatting import duration, factor, memory, speed
 from ramify.metrics import MetricEstimate
 from ramify.metrics.resampling import LOSSES, Tested
+from ramify.type_hints import checks_types
 
 LEVEL = 0.05  # significance level
 LABELS = {"accuracy": "exact match", "micro_f1": "micro F1", "macro_f1": "macro F1"}
@@ -181,6 +182,7 @@ class Recommendation:
     sentences: list[str]
 
 
+@checks_types
 def recommend(found: Comparison, by: str = "micro_f1") -> Recommendation:
     """Recommend a system, name cheaper ones that may be as good, and state what limits the comparison.
 

@@ -15,12 +15,14 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.decisions.conformal import ConformalPaths
 from ramify.errors import DataError, LabelError, suggest
+from ramify.features.base import check_fitted
 from ramify.metrics import Report, make_report, tree_distance
 from ramify.metrics.calibration import is_covered, predicted_depth, wrong_fraction
 from ramify.metrics.evaluation import check_hierarchy, fits_dense
 from ramify.metrics.hierarchical import Costs, node_costs
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, most_specific
+from ramify.type_hints import checks_types
 from ramify.workflows.reading import adapt_corpus
 
 RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)  # of the guarantees in a report
@@ -39,6 +41,7 @@ class PredictionError:
     distance: float
 
 
+@checks_types
 def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", costs: Costs = None) -> Report:
     """Compare a classifier's predictions with the labels of a corpus.
 
@@ -48,10 +51,12 @@ def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "origi
     return evaluate_with_errors(classifier, corpus, hierarchy, most_errors=0, costs=costs)[0]
 
 
+@checks_types
 def evaluate_with_errors(
     classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", most_errors: int = 20, costs: Costs = None
 ) -> tuple[Report, list[PredictionError]]:
     """The same as :func:`evaluate`, with the worst errors."""
+    check_fitted(classifier)
     check_hierarchy(hierarchy)
     taxonomy = classifier.taxonomy_
     node_costs(taxonomy, costs)  # refuses costs that do not fit, before anything is computed

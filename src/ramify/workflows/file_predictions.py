@@ -34,6 +34,7 @@ from ramify.parallel.progress import DescribedStage
 from ramify.parallel.values import digest_of
 from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
 from ramify.persistence.paths import is_at_or_below, lead_to_same, read_at_most
+from ramify.type_hints import checks_types
 from ramify.workflows.predict_stream import WRITERS, Tally, stream_predictions, write_all
 from ramify.workflows.predictor import PredictOptions, Predictor
 from ramify.workflows.reading import refuse_texts
@@ -177,6 +178,7 @@ class FilesPredicted:
     tally: Tally
 
 
+@checks_types
 def predict_files(
     model: str | Path,
     data: str | Path,

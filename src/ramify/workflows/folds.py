@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.arguments import check_count
 from ramify.data import Corpus
 from ramify.errors import InputError, LabelError, RamifyError
 from ramify.learners.linear.select_C import assign_folds
@@ -33,6 +34,7 @@ def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int =
     >>> any({2, 3} <= set(part.tolist()) for part in parts)
     True
     """
+    check_count(seed, "seed", 0)
     if not 2 <= folds <= len(corpus):
         raise InputError(f"folds is {folds}; give 2 or more, and no more than there are documents, {len(corpus):,}.")
     own = most_specific(taxonomy.encode(corpus.labels), taxonomy)

@@ -82,7 +82,7 @@ def parse_characters(given: str) -> tuple[tuple[int, int] | None, float]:
     return lengths, weight
 
 
-def read_stop_words(given: str | None) -> str | list[str] | None:
+def read_stop_words(given: str | Path | None) -> str | list[str] | None:
     """The name of a stop list, or the words of a file."""
     if given is None or given in STOP_LISTS:
         return given

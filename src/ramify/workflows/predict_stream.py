@@ -22,8 +22,10 @@ from ramify.data.documents import why_not_text
 from ramify.data.svmlight import read_vectors
 from ramify.data.tables import find_format
 from ramify.errors import DataError
+from ramify.features.base import check_fitted
 from ramify.formatting import csv_line
 from ramify.parallel import Stage, choose_executor, is_distributed, row_blocks
+from ramify.type_hints import checks_types
 from ramify.workflows.predictor import PredictOptions, Predictor, batch_size
 from ramify.workflows.reading import adapt_corpus, readable, refuse_texts
 
@@ -51,6 +53,7 @@ class Prediction:
     problem: str | None = None
 
 
+@checks_types
 def predict_rows(
     classifier: TextClassifier, rows: Iterable[Row], text: str | Columns, options: PredictOptions | None = None
 ) -> Iterator[Prediction]:
@@ -60,6 +63,7 @@ def predict_rows(
 
     A few hundred rows are held at a time for each thread, or some more for each worker of a cluster; only texts are sent there.
     """
+    check_fitted(classifier)
     columns = text if isinstance(text, Columns) else Columns((text,), ())
     return stream_predictions(Predictor(classifier.with_threads(1), options), rows, columns, classifier.n_jobs)
 
@@ -119,6 +123,7 @@ def _merge(rows: list[Row], text: Columns, found: Iterable[tuple[Labels, Labels]
         yield Prediction(line, row.cells if isinstance(row, BadRow) else row, labels, others, reason)
 
 
+@checks_types
 def score_rows(
     classifier: TextClassifier, rows: Iterable[Row], text: Columns, bad: list[str], strict: bool
 ) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
@@ -138,6 +143,7 @@ def score_rows(
             yield from zip(good, classifier.learner_.scores(X), strict=True)
 
 
+@checks_types
 def predict_vectors(classifier: TextClassifier, corpus: Corpus, options: PredictOptions | None = None) -> Iterator[Prediction]:
     """A prediction for every document of a corpus of vectors, and for every bad row, in the order of their lines."""
     bad = deque(sorted(corpus.bad_rows, key=lambda row: row.line))

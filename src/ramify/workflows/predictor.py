@@ -18,7 +18,9 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import DecisionRule, Descend
 from ramify.decisions.conformal import check_nodes, check_risk
 from ramify.errors import InputError
+from ramify.features.base import check_fitted
 from ramify.taxonomy import Taxonomy, most_specific
+from ramify.type_hints import check_fields, checks_types
 
 Bools = NDArray[np.bool_]
 ROUNDING = 1e-5
@@ -97,6 +99,9 @@ class PredictOptions:
     nodes: int = 1
     by_branch: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def check(self) -> None:
         """Refuse numbers out of range, and options that do not go together."""
         if not 1 <= self.top <= MOST:
@@ -122,9 +127,11 @@ class Predictor:
     ['drink/tea']
     """
 
+    @checks_types
     def __init__(self, classifier: TextClassifier, options: PredictOptions | None = None) -> None:
         self.classifier, self.options = classifier, options or PredictOptions()
         self.options.check()
+        check_fitted(classifier)
         taxonomy = classifier.taxonomy_
         if (risk := self.options.risk) is not None:  # refuses what the guarantee does not cover, before any text is read
             nothing = np.zeros((0, len(taxonomy)))

@@ -22,6 +22,7 @@ from ramify.features import Vectors
 from ramify.formatting import counted
 from ramify.parallel import note
 from ramify.taxonomy import Taxonomy
+from ramify.type_hints import check_fields
 from ramify.workflows.many_files import read_sharded
 
 SHOWN_ROWS = 5  # bad rows that are named
@@ -52,6 +53,9 @@ class ReadOptions:
     sheet: str | None = None
     merge_spellings: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def read(
         self,
         data: str | Path | Corpus,
@@ -76,8 +80,9 @@ class ReadOptions:
             return self._labelled(read_sharded(data, **sharding, **settings))
         with readable(data) as file:
             corpus = read_corpus(file, sheet=self.sheet, may_be_empty=may_be_empty, **settings)
-            if str(data) == "-":
-                corpus = replace(corpus, source=STDIN, bad_rows=[replace(row, source=STDIN) for row in corpus.bad_rows])
+            if file != data:  # a copy in a temporary file, of which nobody has heard
+                name = STDIN if str(data) == "-" else str(data)
+                corpus = replace(corpus, source=name, bad_rows=[replace(row, source=name) for row in corpus.bad_rows])
             return self._labelled(corpus)
 
     def _labelled(self, corpus: Corpus) -> Corpus:

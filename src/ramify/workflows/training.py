@@ -24,6 +24,7 @@ from ramify.persistence import model_metadata, refuse_foreign_target, scratch_di
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.learning import check_number, refuse_paths
+from ramify.type_hints import check_fields, checks_types
 from ramify.workflows.evaluation import check_labels, evaluate_with_errors
 from ramify.workflows.option_values import parse_characters, parse_system, read_stop_words
 from ramify.workflows.reading import ReadOptions, needs_shards, read_added
@@ -46,7 +47,7 @@ class FeatureOptions:
     """
 
     ngrams: int = 1
-    stop_words: str | None = None
+    stop_words: str | Path | None = None
     stem: str | None = None
     min_df: int = 1
     max_features: int | None = None
@@ -56,6 +57,9 @@ class FeatureOptions:
     select_join: str = "max"
     select_scope: str = "flat"
     characters: str | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -88,6 +92,9 @@ class TuneOptions:
     minutes: float = 5.0
     by: str = "micro_f1"
     started_at: float | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,9 @@ class TrainOptions:
     shards: int | None = None
     tune: TuneOptions | None = None
     n_jobs: int | None = -1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def new_classifier(self, checks_selector: bool = True) -> TextClassifier:
         """An unfitted classifier; options that do not fit together are refused before any document is read.
@@ -165,6 +175,7 @@ def refuse_target(path: Path) -> None:
         raise ModelError(f"cannot save a model at {path}: {error.strerror}; choose another path.") from None
 
 
+@checks_types
 def train(data: Data, options: TrainOptions | None = None, model: str | Path | None = None) -> TrainResult:
     """Train a classifier on documents, evaluate it, and save it.
 
@@ -336,6 +347,7 @@ class TrainTestSplit:
     is_held_out: bool
 
 
+@checks_types
 def train_classifier(
     classifier: TextClassifier,
     corpus: Corpus,

@@ -21,13 +21,23 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.decisions import FittableRule
 from ramify.errors import InputError, LabelError, suggest
+from ramify.features.base import check_fitted
 from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.persistence import exclusive_writer, is_model, model_fingerprint
 from ramify.persistence.paths import resolved
-from ramify.taxonomy import Taxonomy, diff_taxonomies, expand_to_ancestors, most_specific, read_reassignments, read_taxonomy
+from ramify.taxonomy import (
+    Taxonomy,
+    diff_taxonomies,
+    expand_to_ancestors,
+    most_specific,
+    normalize_labels,
+    read_reassignments,
+    read_taxonomy,
+)
 from ramify.taxonomy.diff import Reassignments, TaxonomyDiff, refuse_unassigned
+from ramify.type_hints import check_fields, checks_types
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.reading import ReadOptions, adapt_corpus
 from ramify.workflows.training import refuse_target
@@ -72,11 +82,12 @@ class UpdateResult:
         return {"changes": self.changes.as_dict(), **counts, **how, "started_from_parent": list(self.started_from_parent)}
 
 
+@checks_types
 def update(
     classifier: TextClassifier,
     taxonomy: Taxonomy | None = None,
     texts: Any = None,
-    labels: list[list[str]] | None = None,
+    labels: Any = None,
     *,
     reassignments: Reassignments | None = None,
 ) -> UpdateResult:
@@ -92,6 +103,7 @@ def update(
     >>> after.classifier.predict(["an apple"]).tolist(), after.relabelled
     (['food/fruit/apple'], 2)
     """
+    check_fitted(classifier)
     changes = diff_taxonomies(classifier.taxonomy_, taxonomy or classifier.taxonomy_, reassignments)
     if changes.is_renaming and texts is None:
         return _rename(classifier, changes)
@@ -168,7 +180,7 @@ def _copy_over(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier
     return made
 
 
-def _retrain(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, labels: list[list[str]] | None) -> UpdateResult:
+def _retrain(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, labels: Any) -> UpdateResult:
     """Relabel the training data, add documents, and train what changed."""
     with stage("relabelling documents"):
         stored, counts, numbers = _relabelled_data(classifier, changes)
@@ -234,7 +246,9 @@ def _add(
 ) -> tuple[TrainingData, Ints]:
     """Training data followed by more documents, which replace equal ones, and the new number of each old document, or -1."""
     X = classifier.vectorizer_.transform(texts)
-    own = most_specific(changes.new.encode(translate(labels, changes)), changes.new)
+    own = most_specific(changes.new.encode(translate(normalize_labels(labels)[0], changes)), changes.new)
+    if own.shape[0] != X.shape[0]:
+        raise InputError(f"there are {X.shape[0]} documents but labels for {own.shape[0]}; give one entry per document.")
     has_label = np.diff(own.indptr) > 0
     X, own = csr_array(X[has_label]), csr_array(own[has_label])
 
@@ -290,11 +304,14 @@ class UpdateOptions:
 
     data: str | Path | Corpus | None = None
     taxonomy: Taxonomy | str | Path | None = None
-    reassignments: Path | None = None
+    reassignments: str | Path | None = None
     rounds: int | None = None
     select_rounds: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
     n_jobs: int | None = -1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def check(self) -> None:
         """Refuse options that do not go together."""
@@ -327,6 +344,7 @@ class PartialFitResult:
         return facts if self.micro_f1 is None else facts | {"micro_f1": self.micro_f1}
 
 
+@checks_types
 def update_model(model: str | Path, options: UpdateOptions, to: str | Path | None = None) -> UpdateResult | PartialFitResult:
     """Update a saved model: retrain what a changed taxonomy affects, or add documents. to: save the new model elsewhere.
 

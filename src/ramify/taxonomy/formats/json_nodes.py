@@ -16,10 +16,16 @@ from ramify.taxonomy.formats.nested import taxonomy_of
 from ramify.taxonomy.hierarchy import Taxonomy
 
 DONE = object()
+MOST_BRACKETS, USUAL_CHARACTERS = 1 << 17, 6  # that open; characters for each: an empty list takes 20 times its text
 
 
 def parse(text: str) -> Taxonomy:
     """Read any of the three forms."""
+    n_brackets = text.count("[") + text.count("{")
+    if MOST_BRACKETS < n_brackets > len(text) / USUAL_CHARACTERS:
+        raise TaxonomyError(
+            f"the taxonomy's JSON is mostly brackets, {n_brackets:,} that open; leave empty lists and objects out."
+        )
     try:
         tree = json.loads(text, object_pairs_hook=_refuse_repeats)
         if isinstance(tree, dict) and isinstance(tree.get("nodes"), list):

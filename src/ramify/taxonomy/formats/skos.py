@@ -1,19 +1,24 @@
 """SKOS concept schemes as Turtle, RDF/XML or N-Triples. The only file that imports rdflib (extra: ``ramify[skos]``).
 
-A concept's URI is its name and its preferred label its title, English first.
-``skos:broader`` and ``skos:narrower`` both count.
+A concept's URI is its name and its preferred label its title, English first. A relative URI is taken as it is, wherever the
+file lies. ``skos:broader`` and ``skos:narrower`` both count.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
-from ramify.errors import InputError, TaxonomyError
+from ramify.errors import InputError, TaxonomyError, first_sentence
+from ramify.formatting import cut
 from ramify.taxonomy.hierarchy import Taxonomy
 
 URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
+BASE = "http://relative.invalid/"  # stands before relative URIs while a file is parsed; no host has such a name
 DECLARATIONS = ("<!DOCTYPE", "<!ENTITY")
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+")
 
@@ -27,15 +32,24 @@ def parse(text: str) -> Taxonomy:
         found = "the SKOS file declares a document type or entities, which are not read"
         raise TaxonomyError(f"{found}; remove <!DOCTYPE …> and write its entities out, or save the file as Turtle.")
     try:
-        graph.parse(data=text, format="xml" if is_xml else "turtle")  # N-Triples is a part of Turtle
+        with _silent_parser():
+            graph.parse(data=text, format="xml" if is_xml else "turtle", publicID=BASE)  # N-Triples is a part of Turtle
     except Exception as error:  # rdflib's parsers raise whatever their syntax makes them raise
-        raise TaxonomyError(f"the SKOS file cannot be parsed: {str(error).splitlines()[0][:160]}.") from None
+        raise TaxonomyError(f"the SKOS file cannot be parsed: {first_sentence(error)[:160]}.") from None
     parents: dict[Any, set[Any]] = {concept: set() for concept in graph.subjects(None, skos.Concept)}
     for child, parent in (*graph.subject_objects(skos.broader), *((c, p) for p, c in graph.subject_objects(skos.narrower))):
         parents.setdefault(parent, set())
         parents.setdefault(child, set()).add(parent)
     if not parents:
         raise TaxonomyError("the SKOS file has no concept; expected skos:Concept, skos:broader or skos:narrower.")
+    for concept in parents:
+        if not isinstance(concept, rdf.URIRef):  # a blank node has another name each time, and a text is no concept
+            found = (
+                "a concept without a URI"
+                if isinstance(concept, rdf.BNode)
+                else f"{cut(str(concept), 60)!r} instead of a concept"
+            )
+            raise TaxonomyError(f"the SKOS file has {found}; give each concept, broader and narrower ones too, a URI.")
     edges: list[tuple[str, str | None]] = []
     titles: dict[str, str] = {}
     for concept in sorted(parents):
@@ -72,5 +86,16 @@ def _rdflib() -> Any:
 
 
 def _name(concept: Any) -> str:
-    uri = str(concept)
+    uri = str(concept).removeprefix(BASE)
     return unquote(uri.removeprefix(URN)) if uri.startswith(URN) else uri
+
+
+@contextmanager
+def _silent_parser() -> Iterator[None]:
+    """Keep rdflib from printing what it finds odd in a file: it would quote the file as it is, with tracebacks."""
+    log = logging.getLogger("rdflib.term")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before

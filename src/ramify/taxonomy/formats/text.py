@@ -50,7 +50,7 @@ def parse_edges(text: str) -> Taxonomy:
             titles[child] = cells[columns[2]]
     children = {child for child, _ in edges}
     roots = [word for word in ROOT_WORDS if word not in children]  # a root word may be a node itself
-    return Taxonomy.from_edges([(child, None if parent in roots else parent) for child, parent in edges], titles=titles)
+    return Taxonomy.from_edges(((child, None if parent in roots else parent) for child, parent in edges), titles=titles)
 
 
 def render_edges(taxonomy: Taxonomy) -> str:

@@ -15,6 +15,7 @@ from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
 from ramify.taxonomy import expand_to_ancestors, find_label_format
+from ramify.type_hints import checks_types
 from ramify.workflows.auditing import label_issues
 from ramify.workflows.auditing.duplicates import find_groups
 from ramify.workflows.auditing.issue_details import IssueDescriber, LabelIssue, line_of
@@ -83,6 +84,7 @@ class Audit:
         return asdict(self)
 
 
+@checks_types
 def audit(
     classifier: TextClassifier,
     corpus: Corpus,
@@ -161,7 +163,7 @@ def find_problem_classes(
     found += [ProblemClass(name(node), "tiny", int(below[node])) for node in np.flatnonzero(is_tiny).tolist()]
     documents, nodes = out_of_fold.pairs
     correct = np.bincount(nodes[predicted[documents] == nodes], minlength=len(own))
-    for node in np.flatnonzero((own >= min_documents) & (correct == 0)).tolist():
+    for node in np.flatnonzero((own >= max(min_documents, 1)) & (correct == 0)).tolist():
         others, counts = np.unique(predicted[documents[nodes == node]], return_counts=True)
         most = name(int(others[counts.argmax()]))
         found.append(ProblemClass(name(node), "never recognized", int(own[node]), most, int(counts.max())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from math import isfinite
 from typing import NamedTuple
 
 from ramify.classifier.fitting import MULTI_LABEL_FRACTION, multi_label_fraction
@@ -11,6 +12,7 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import InputError
 from ramify.parallel import Clock, single_stage
+from ramify.type_hints import checks_types
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.folds import make_folds
 from ramify.workflows.training import TrainResult, split_train_test
@@ -33,6 +35,7 @@ class Tuned(NamedTuple):
     tuning: TuningResult
 
 
+@checks_types
 def tune(
     classifier: TextClassifier,
     corpus: Corpus,
@@ -67,6 +70,8 @@ def tune(
     check_measure(by)
     if not seconds >= MIN_SECONDS:
         raise InputError(f"{seconds:g} seconds are too few for tuning; give {MIN_SECONDS:g} or more.")
+    if started is not None and not isfinite(started):
+        raise InputError(f"started is {started}; give a time of the clock, or None for now.")
     fixed = fixed or Fixed()
     fixed.check()
     started = clock() if started is None else started
