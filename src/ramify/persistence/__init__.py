@@ -2,7 +2,8 @@
 
 # isort: off
 from ramify.persistence.arrays import ArrayFile, LazyArrays, OpenedArrays
-from ramify.persistence.arrays import are_finite, are_indices, are_offsets, is_increasing, write_array_file
+from ramify.persistence.arrays import are_finite, are_indices, are_offsets, checked_count, checked_number, is_increasing
+from ramify.persistence.arrays import write_array_file
 from ramify.persistence.atomic import atomic_writer, exclusive_writer, refuse_unwritable
 from ramify.persistence.atomic import scratch_directory, try_beside, write_text_atomically
 from ramify.persistence.model_directory import FORMAT_VERSION, MAX_SHARDS, DirectoryStamp, StoredModel, directory_stamp
@@ -24,6 +25,8 @@ __all__ = [
     "are_indices",
     "are_offsets",
     "atomic_writer",
+    "checked_count",
+    "checked_number",
     "create_keys",
     "directory_stamp",
     "exclusive_writer",

@@ -21,7 +21,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import ModelError
 from ramify.learners.linear.dual_solver import TrainedWeights, solve
-from ramify.learners.linear.problem import Certificate, Costs, Dual, Problem, arrange_rows
+from ramify.learners.linear.problem import LARGEST_OBJECTIVE, Certificate, Costs, Dual, Problem, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Forest, Joins, tie_along_paths
 from ramify.learners.linear.training import Setup, suits
 from ramify.learners.linear.weights import Weights
@@ -119,7 +119,7 @@ def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, taxonomy: Tax
 def check_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Check the objectives and bounds of a model file."""
     fits = figures.ndim == 2 and figures.shape[0] <= n_classes and figures.shape[1] == 2  # leaves without documents have none
-    if figures.dtype != np.float64 or not fits or not np.isfinite(figures).all():
+    if figures.dtype != np.float64 or not fits or not (np.abs(figures) <= LARGEST_OBJECTIVE).all():
         raise ModelError("the certificates of the classes do not fit the linear model; train the model again.")
     return figures
 

@@ -23,6 +23,7 @@ MAX_HOLLOW = 1 << 24  # weights, features × classes
 MOST_HOLLOW = 8  # features per stored weight
 MOST_STEPS, USUAL_DEPTH = 1 << 24, 64  # units on the paths to all classes, and on one of them
 LARGEST = 1e20  # weight of a model file
+MOST_FEATURES = (1 << 31) - 1
 MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
 SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
 BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that a thread takes together, and blocks of classes for every thread
