@@ -48,6 +48,11 @@ def has_same_parameters(learner: Any, warm_start: WarmStart | None, C: float) ->
 # ---- independent classes ------------------------------------------------------------------------------------------------
 
 
+def are_independent(weights: Weights, figures: NDArray[np.float64] | None) -> bool:
+    """Whether classes can be reused one by one: none has weights of its parents, and each has its objective and bound."""
+    return figures is not None and len(figures) == weights.n_classes and weights.is_flat
+
+
 def reuse_or_train(
     reused: Ints, weights: Weights, figures: NDArray[np.float64], train_some: Callable[[Ints], TrainedWeights],
     dual: Dual | None = None,
@@ -226,6 +231,8 @@ def solve_changed_part(
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
     if not old.is_tree or not ties.is_tree:  # the change of a DAG is no subtree
+        return start
+    if not np.array_equal(other.weights_.parent[: len(old)], old.parent):  # so that units have the same numbers
         return start
     same = match_columns([warm_start.renumber(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
     if not np.array_equal(old.class_nodes, nodes):

@@ -332,7 +332,7 @@ class TiedLearner(LinearLearner):
         costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
         if incremental.has_same_parameters(self, warm_start, setup.C) and isinstance(other.weights_, Weights):
             is_flat = isinstance(ties, Forest) and ties.is_flat
-            if is_flat and warm_start.has_same_documents and other.class_figures_ is not None:
+            if is_flat and warm_start.has_same_documents and incremental.are_independent(other.weights_, other.class_figures_):
                 # reuse independent classes whose positive documents are the same; train the others
                 old = warm_start.renumber(csc_array(warm_start.own[:, other.class_nodes_]))
                 reused, ones = match_columns([old], [own.tocsc()]), np.ones(X.shape[0])

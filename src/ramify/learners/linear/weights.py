@@ -49,6 +49,12 @@ class Weights:
         return cls(deltas, bias, np.full(len(bias), -1, dtype=np.int32), np.arange(len(bias), dtype=np.int64))
 
     @property
+    def is_flat(self) -> bool:
+        """Whether classes are independent, and their rows are their weights, as :meth:`flat` makes them."""
+        has_paths = self.joins is not None or bool((self.parent >= 0).any())
+        return not has_paths and np.array_equal(self.class_units, np.arange(len(self.parent)))
+
+    @property
     def n_features(self) -> int:
         """The width of the documents that can be scored."""
         return int(self.deltas.shape[1])
