@@ -10,7 +10,7 @@ from ramify.persistence.model_directory import FORMAT_VERSION, MAX_SHARDS, Direc
 from ramify.persistence.model_directory import is_model, model_fingerprint
 from ramify.persistence.model_directory import model_metadata, open_array_file, read_model, refuse_foreign_target, write_model
 from ramify.persistence.model_directory import sign_model
-from ramify.persistence.signatures import create_keys, trust
+from ramify.persistence.signatures import create_keys, trust, trust_same, trusted_keys
 # isort: on
 
 __all__ = [
@@ -41,6 +41,8 @@ __all__ = [
     "scratch_directory",
     "sign_model",
     "trust",
+    "trust_same",
+    "trusted_keys",
     "try_beside",
     "write_array_file",
     "write_model",
