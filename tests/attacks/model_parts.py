@@ -339,7 +339,16 @@ def use_again(classifier: TextClassifier, scratch: Path) -> None:
             except RamifyError as error:
                 check_message(error)
     json.dumps([classifier.learner_.training_facts(), classifier.learner_.selected_params()], allow_nan=False, default=float)
+    if classifier.vectorizer_.n_features_out > 1 << 24:
+        return  # training on so many columns takes as much memory as with an honest model
     before = classifier.learner_
+    if classifier.training_data_ is not None:
+        for made in (Taxonomy.flat(taxonomy.names), Taxonomy.from_state(_moved(taxonomy.state()))):
+            try:
+                changed = update(classifier, made).classifier
+                assert np.isfinite(changed.predict_proba(questions)).all(), "after an update, a probability is not finite"
+            except RamifyError as error:
+                check_message(error)
     try:
         classifier.partial_fit(["red b1 new words", "g0 g1 old"], [taxonomy.names[int(k)] for k in before.class_nodes_[:2]])
         P = classifier.predict_proba(questions)
@@ -351,6 +360,12 @@ def use_again(classifier: TextClassifier, scratch: Path) -> None:
 def _renamed(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a taxonomy with one more root above the last root."""
     return {**state, "nodes": [*state["nodes"], {"name": "new", "parents": [state["nodes"][0]["name"]]}]}
+
+
+def _moved(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a taxonomy whose last node is below the first root, and every other one where it was."""
+    *nodes, last = state["nodes"]
+    return {**state, "nodes": [*nodes, {"name": last["name"], "parents": [nodes[0]["name"]]}]}
 
 
 def check_message(error: Exception) -> None:
