@@ -75,17 +75,12 @@ def test_a_moved_node_gives_the_model_of_a_full_training(system, tmp_path):
     assert np.mean(again.predict(PROBLEM.X) == fitted(system).predict(PROBLEM.X)) >= 0.99
 
 
-@pytest.mark.parametrize("edges", [[], [("d", "e"), ("b", "e")]])
 @pytest.mark.parametrize("system", ["hr-svm", "hr-lr", "svm"])
-def test_a_tree_or_dag_that_becomes_flat_gives_the_model_of_a_full_training(system, edges):
-    before = Taxonomy.from_edges([("a", None), ("b", "a"), ("c", "a"), ("e", None), ("d", "a"), *edges])
-    texts = [f"{label}{k % 3} {label}{k % 2} word{k % 5}" for k in range(20) for label in "bcd"]
-    labels = ["b", "c", "d"] * 20
-    old = TextClassifier(system, before, calibrate=False, keep_training_data=True).fit(texts, labels)
-    done, anew = update(old, Taxonomy.flat(["b", "c", "d"])), TextClassifier(system, Taxonomy.flat(["b", "c", "d"]))
-    assert done.classifier.predict(texts).tolist() == labels
-    anew = anew.set_params(calibrate=False).fit(texts, labels)
-    np.testing.assert_allclose(done.classifier.predict_proba(texts), anew.predict_proba(texts), atol=0.02)
+def test_a_tree_that_becomes_flat_gives_the_model_of_a_full_training(system):
+    flat = Taxonomy.flat(sorted(set(LABELS)))
+    done, anew = update(fitted(system), flat).classifier, fitted(system, flat)
+    assert np.mean(done.predict(PROBLEM.X) == anew.predict(PROBLEM.X)) >= 0.99
+    assert done.learner_.gap_.primal == pytest.approx(anew.learner_.gap_.primal, rel=1e-3)
 
 
 @pytest.mark.parametrize("system", ["svm", "td-svm", "hr-svm", "isotonic-svm", "nb"])
