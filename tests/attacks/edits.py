@@ -103,6 +103,20 @@ VALUES = (
 )  # fmt: skip
 
 
+WORDS = (
+    "\x1b[31m", "\u202e", "\ud800", "\n", "\x00", "a" * 100_000, "../../x", "<script>", "=1+1", "(a+)+$", "auto", "svm", "words",
+    "english", "char", "char_wb", "binary", "counts", "tf-idf", "fast", "exact", "sigmoid", "isotonic", "nb", "svm-tree", " ", "/",
+)  # fmt: skip
+
+
+def strings_in(value: Any) -> list[str]:
+    """All strings in a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for part in parts for text in strings_in(part)]
+
+
 def paths_in(value: Any, above: tuple[Any, ...] = (), most: int = 6) -> list[tuple[Any, ...]]:
     """The places in a JSON value: of a long list the first ones, and the last."""
     found = [above]
@@ -123,11 +137,20 @@ def random_json_edit(rng: Rng, value: Any, paths: list[tuple[Any, ...]]) -> Edit
     kinds += ["scale"] if isinstance(found, (int, float)) and not isinstance(found, bool) else []
     kinds += ["shorten", "double", "reverse", "swap"] if isinstance(found, list) and found else []
     kinds += ["more"] if isinstance(found, dict) else []
+    kinds += ["nudge", "extreme"] * 2 if isinstance(found, (int, float)) and not isinstance(found, bool) else []
+    kinds += ["flip"] * 3 if isinstance(found, bool) else []
+    kinds += ["word"] * 2 if isinstance(found, str) else []
     edit: Edit = {"json": pick(rng, kinds), "path": list(path)}
     if edit["json"] in ("put", "more"):
         edit["value"] = pick(rng, VALUES) if rng.random() < 0.8 else deepcopy(at(value, pick(rng, paths)))
     elif edit["json"] == "scale":
         edit["by"] = pick(rng, (-1, 0, 2, 10, 0.5, 1e6, 2**40))
+    elif edit["json"] == "nudge":
+        edit["by"] = pick(rng, (-1, 1))
+    elif edit["json"] == "extreme":
+        edit["value"] = pick(rng, (1e-300, 1e-30, 1e-9, 1e9, 1e30, 1e300, 10**6, 10**9, 10**12, 2**31))
+    elif edit["json"] == "word":
+        edit["value"] = pick(rng, WORDS) if rng.random() < 0.5 else pick(rng, strings_in(value))
     elif edit["json"] == "swap":
         edit["with"] = list(pick(rng, paths))
     return edit
@@ -157,6 +180,14 @@ def edit_json(value: Any, edit: Edit) -> Any:
                 del above[key]
             case "scale":
                 above[key] = type(found)(found * edit["by"]) if abs(found) < 1e100 else -found
+            case "nudge":
+                above[key] = found + edit["by"]
+            case "extreme":
+                above[key] = type(found)(edit["value"])
+            case "flip":
+                above[key] = not found
+            case "word":
+                above[key] = edit["value"]
             case "shorten":
                 above[key] = found[:-1]
             case "double":
@@ -186,7 +217,8 @@ INTEGERS = (-1, 0, 1, 2, 1000, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**62), 2**6
 FLOATS = ("nan", "inf", "-inf", 0.0, -0.0, -1.0, 1.0, 2.0, 1e-320, 1e-30, 1e20, 3e38, -3e38, 1e150, 1e308, -1e308)
 ARRAY_KINDS = (
     "put", "put", "put", "put", "fill", "wrapped", "scale", "reverse", "sort", "roll", "shuffle", "within", "cast", "bits", "shorten",
-    "lengthen", "double", "empty", "column", "row", "scalar", "like", "exchange", "drop",
+    "lengthen", "double", "empty", "column", "row", "scalar", "like", "exchange", "drop", "nudge", "nudge", "swap", "repeat",
+    "alternate", "extremes",
 )  # fmt: skip
 
 
@@ -202,8 +234,10 @@ def random_array_edit(rng: Rng, arrays: dict[str, Any]) -> Edit:
             )
     elif kind == "scale":
         edit["by"] = pick(rng, (-1, 0, 2, 1e6, 1e30, 1e-30))
-    elif kind in ("shuffle", "within"):
+    elif kind in ("shuffle", "within", "nudge", "swap", "repeat", "extremes"):
         edit["seed"] = int(rng.integers(2**31))
+    elif kind == "alternate":
+        edit["value"] = pick(rng, (3e38, 1e30, 1e19, 1e10, 1e-40, 1e308, 1e200))
     elif kind in ("cast", "bits"):
         edit["to"] = pick(rng, DTYPES)
     elif kind in ("like", "exchange"):
@@ -258,6 +292,11 @@ def edit_array(arrays: dict[str, Any], edit: Edit) -> None:
                 raw = array.tobytes()
                 width = np.dtype(edit["to"]).itemsize
                 array = np.frombuffer(raw[: len(raw) // width * width], dtype=edit["to"]).copy()
+            case "nudge" | "swap" | "repeat" | "extremes" if array.size:
+                _edit_some(array.reshape(-1), kind, np.random.default_rng(edit["seed"]))
+            case "alternate" if array.dtype.kind == "f":
+                array = np.resize(np.array([1, -1]) * min(edit["value"], float(np.finfo(array.dtype).max)), array.shape)
+                array = array.astype(arrays[name].dtype)
             case "shorten":
                 array = array[:-1].copy() if array.ndim else array
             case "lengthen":
@@ -280,3 +319,18 @@ def edit_array(arrays: dict[str, Any], edit: Edit) -> None:
                 del arrays[name]
                 return
     arrays[name] = array
+
+
+def _edit_some(flat: Any, kind: str, rng: Rng) -> None:
+    """Change one or a few values of a vector, to others that look alike."""
+    a, b = (int(k) for k in rng.integers(len(flat), size=2))
+    match kind:
+        case "nudge":
+            flat[a] = flat[a] + rng.choice([-1, 1]) if flat.dtype.kind != "b" else not flat[a]
+        case "swap":
+            flat[[a, b]] = flat[[b, a]]
+        case "repeat":
+            flat[a] = flat[b]
+        case "extremes" if flat.dtype.kind == "f":
+            some = rng.random(len(flat)) < 0.3
+            flat[some] = rng.choice([1.0, -1.0], some.sum()) * np.finfo(flat.dtype).max * rng.choice([1.0, 1e-3, 1e-10])

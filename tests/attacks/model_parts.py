@@ -5,10 +5,13 @@ A damaged model must load and answer with finite probabilities, or be refused in
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import pickle
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 from safetensors.numpy import save
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from attacks import edits
 from attacks.edits import Rng
@@ -261,6 +265,7 @@ def attempt(case: dict[str, Any], folder: Path, scratch: Path) -> str:
     classifier.use_threads(1)
     try:
         use(classifier)
+        use_again(classifier, scratch)
     except (InputError, ModelError) as error:
         return f"refused: {error}"
     return "answered"
@@ -294,9 +299,73 @@ def use(classifier: TextClassifier) -> None:
             check_message(error)
 
 
+def use_again(classifier: TextClassifier, scratch: Path) -> None:
+    """Save, copy, describe and train further; what is saved or copied answers the same."""
+    questions: Any = QUESTIONS
+    if isinstance(classifier.vectorizer_, Vectors):
+        questions = csr_array(([1.0, 2.0], [0, 5], [0, 1, 2]), shape=(2, classifier.vectorizer_.n_features_in_))
+    P = classifier.predict_proba(questions)
+    for made in (pickle.loads(pickle.dumps(classifier)), copy.deepcopy(classifier)):
+        assert np.array_equal(made.predict_proba(questions), P), "a copy answers otherwise"
+    clone(classifier)
+    shutil.rmtree(scratch / "saved", ignore_errors=True)
+    try:
+        classifier.save(scratch / "saved")
+        again = load(scratch / "saved")
+        again.use_threads(1)
+        assert np.allclose(again.predict_proba(questions), P, atol=1e-5), "a saved model answers otherwise"
+    except RamifyError as error:
+        raise AssertionError(f"a model that was loaded cannot be saved and loaded: {error}") from None
+    for options in (PredictOptions(), PredictOptions(top=3), PredictOptions(risk=0.3)):
+        try:
+            found = list(Predictor(classifier, options).predict(questions))
+            json.dumps([asdict(each) if is_dataclass(each) else each for each in found], allow_nan=False, default=str)
+        except RamifyError as error:
+            check_message(error)
+    taxonomy = classifier.taxonomy_
+    for row, label in ((0, None), (1, taxonomy.names[-1]), (0, taxonomy.names[0])):
+        text = questions[row] if isinstance(questions, tuple) else questions[[row]]
+        try:
+            told = asdict(classifier.explain(text, label))
+            json.dumps(told, allow_nan=False, default=float)
+        except RamifyError as error:
+            check_message(error)
+    if classifier.vectorizer_.n_features_out <= 1 << 20:
+        names = classifier.vectorizer_.get_feature_names_out()
+        for node in taxonomy.names:
+            try:
+                told = [classifier.learner_.top_terms(node, 20, names), classifier.learner_.mixture_weights(node)]
+                json.dumps(told, allow_nan=False, default=float)
+            except RamifyError as error:
+                check_message(error)
+    json.dumps([classifier.learner_.training_facts(), classifier.learner_.selected_params()], allow_nan=False, default=float)
+    if classifier.vectorizer_.n_features_out > 1 << 24:
+        return  # training on so many columns takes as much memory as with an honest model
+    before = classifier.learner_
+    if classifier.training_data_ is not None:
+        for made in (Taxonomy.flat(taxonomy.names), Taxonomy.from_state(_moved(taxonomy.state()))):
+            try:
+                changed = update(classifier, made).classifier
+                assert np.isfinite(changed.predict_proba(questions)).all(), "after an update, a probability is not finite"
+            except RamifyError as error:
+                check_message(error)
+    try:
+        classifier.partial_fit(["red b1 new words", "g0 g1 old"], [taxonomy.names[int(k)] for k in before.class_nodes_[:2]])
+        P = classifier.predict_proba(questions)
+        assert np.isfinite(P).all(), "after partial_fit, a probability is not finite"
+    except RamifyError as error:
+        check_message(error)
+
+
 def _renamed(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a taxonomy with one more root above the last root."""
     return {**state, "nodes": [*state["nodes"], {"name": "new", "parents": [state["nodes"][0]["name"]]}]}
+
+
+def _moved(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a taxonomy whose last node is below the first root, and every other one where it was."""
+    *nodes, last = state["nodes"]
+    return {**state, "nodes": [*nodes, {"name": last["name"], "parents": [nodes[0]["name"]]}]}
 
 
 def check_message(error: Exception) -> None:

@@ -5,7 +5,7 @@ import mmap
 import os
 import pickle
 import re
-from copy import copy
+from copy import copy, deepcopy
 from functools import cache
 
 import numpy as np
@@ -518,6 +518,14 @@ def test_a_shard_that_is_sent_as_a_path_is_the_same_one_or_refused(tmp_path):
     os.unlink(tmp_path / "a")
     with pytest.raises(ModelError, match=r"is gone .* must find it under the same path"):
         pickle.loads(sent)
+
+
+def test_a_model_in_shards_can_be_copied_after_its_files_are_gone(tmp_path):
+    fitted = RecursiveSVM(TREE, C=1.0).fit(np.eye(4), ["a/x", "a/y", "b/x", "c"])
+    write_shard(tmp_path / "a", fitted.weights_)
+    weights = ShardedWeights.open([tmp_path / "a"])
+    (tmp_path / "a").unlink()
+    assert deepcopy(weights).of_class(0)[0].tolist() == weights.of_class(0)[0].tolist()
 
 
 def test_a_shard_that_was_replaced_before_it_is_sent_is_not_taken_for_the_one_that_was_opened(tmp_path):

@@ -330,3 +330,17 @@ def test_a_link_to_itself_is_refused_as_an_output(tmp_path):
             with pytest.raises(InputError, match=f"the links of {place} lead in a circle; give another path."):
                 write(place)
     assert (tmp_path / "loop").is_symlink()
+
+
+def test_a_writer_removes_its_own_lock_file_and_no_other(tmp_path):
+    lock_file = tmp_path / ".out.lock"
+    with exclusive_writer(tmp_path / "out"):
+        lock_file.unlink()  # by somebody who took it for a leftover
+        lock_file.write_text("of another process")
+    assert lock_file.read_text() == "of another process"
+    lock_file.unlink()
+    with exclusive_writer(tmp_path / "out"):
+        lock_file.unlink()
+        lock_file.mkdir()
+        (lock_file / "precious").touch()
+    assert (lock_file / "precious").exists()

@@ -254,6 +254,32 @@ def test_a_header_of_impossible_sizes_is_refused_at_once(tmp_path):
         map_arrays(tmp_path / "a", file)
 
 
+def test_a_header_of_very_many_lists_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "MAX_NESTED", 9)
+    arrays.write_array_file(tmp_path / "few", {"a": np.zeros(2), "b": np.zeros(2)})
+    arrays.write_array_file(tmp_path / "many", {name: np.zeros(2) for name in "abc"})
+    with open(tmp_path / "few", "rb") as file:
+        assert set(map_arrays(tmp_path / "few", file)) == {"a", "b"}
+    with open(tmp_path / "many", "rb") as file, pytest.raises(ModelError, match="more than 9 lists and objects"):
+        map_arrays(tmp_path / "many", file)
+
+
+@pytest.mark.parametrize("byte", [2, 128, 255])
+def test_an_array_of_true_and_false_with_other_bytes_is_refused(tmp_path, byte):
+    header = json.dumps({"w": {"dtype": "BOOL", "shape": [8], "data_offsets": [0, 8]}}).encode()
+    header += b" " * (-len(header) % 8)
+    (tmp_path / "a").write_bytes(len(header).to_bytes(8, "little") + header + bytes([0, 1, 1, 0, 0, byte, 0, 0]))
+    with open(tmp_path / "a", "rb") as file, pytest.raises(ModelError, match="holds other values"):
+        map_arrays(tmp_path / "a", file)
+
+
+@pytest.mark.parametrize("value", ["nan", "1", None, True, float("nan"), float("inf"), -1, 2, 10**400, [1]])
+def test_a_value_that_is_no_number_of_its_range_is_refused_in_one_sentence(value):
+    for check in (arrays.checked_number, arrays.checked_count):
+        with pytest.raises(ModelError, match=r"^some value of the model is .*; train the model again\.$"):
+            check({"some_value": value}, "some_value", 0, 1)
+
+
 def test_a_file_larger_than_the_memory_is_not_read_into_it(saved, monkeypatch):
     monkeypatch.setattr(arrays, "free_memory", lambda: 10.0)
     read_model(saved)  # mapped

@@ -14,6 +14,8 @@ from ramify import TextClassifier
 from ramify.cli.main import main
 from ramify.errors import InputError, ModelError
 from ramify.persistence import atomic, create_keys, exclusive_writer, sign_model, signatures, trust
+from ramify.workflows import file_predictions, predict_files
+from ramify.workflows.file_predictions import predict_one_file
 
 pytest.importorskip("cryptography")
 
@@ -109,6 +111,85 @@ def test_files_without_a_public_key_are_refused(tmp_path, content):
     (tmp_path / "key").write_text(content)
     with pytest.raises(InputError, match="holds no public key"):
         trust([tmp_path / "key"])
+
+
+@pytest.mark.parametrize("value", [":", "::", " ", "no-such-key.pub"])
+def test_an_environment_that_names_no_key_does_not_let_every_model_in(signed, monkeypatch, capsys, value):
+    monkeypatch.setenv("RAMIFY_TRUST", value)
+    monkeypatch.setattr(signatures, "_trusted", None)
+    with pytest.raises(InputError, match=r"RAMIFY_TRUST is|cannot be read"):
+        ramify.load(signed)
+    assert main(["explain", str(signed), "apple"]) == 2
+    assert "RAMIFY_TRUST is" in (found := capsys.readouterr().err) or "cannot be read" in found
+
+
+def test_an_empty_place_among_the_keys_of_the_environment_is_no_key(signed, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAMIFY_TRUST", f"{tmp_path / 'ann.key.pub'}{os.pathsep}")
+    assert main(["explain", str(signed), "apple"]) == 0
+    (signed / "signature.json").unlink()
+    assert main(["explain", str(signed), "apple"]) == 2
+
+
+@pytest.mark.parametrize("key", [str, lambda path: path])
+def test_one_path_is_no_list_of_keys(signed, tmp_path, key):
+    with pytest.raises(InputError, match="give a list of files"):
+        trust(key(tmp_path / "ann.key.pub"))
+
+
+def test_a_model_can_be_signed_by_somebody_who_reads_signed_models_only(signed, tmp_path):
+    (signed / "signature.json").unlink()
+    trust([tmp_path / "ann.key.pub"])
+    sign_model(signed, tmp_path / "ann.key")
+    assert ramify.load(signed).predict(["apple"]).tolist() == ["food"]
+
+
+def test_a_model_that_is_replaced_while_it_is_signed_must_be_signed_again(signed, tmp_path, monkeypatch):
+    other, real = TextClassifier("nb").fit(["fresh pear", "black tea"], ["food", "drink"]), signatures.sign
+
+    def replaced_meanwhile(*given):
+        other.save(signed)
+        real(*given)
+
+    monkeypatch.setattr(signatures, "sign", replaced_meanwhile)
+    with pytest.raises(ModelError, match="was replaced while it was signed; sign it again"):
+        sign_model(signed, tmp_path / "ann.key")
+    trust([tmp_path / "ann.key.pub"])
+    with pytest.raises(ModelError, match="was changed after it was signed"):
+        ramify.load(signed)
+
+
+def test_what_a_killed_signing_leaves_is_removed_and_blocks_nothing(signed, tmp_path):
+    left = signed / f".signature.json.{'a' * 32}.partial"
+    left.touch()
+    made = ramify.load(signed)
+    made.save(signed)
+    left.touch()
+    sign_model(signed, tmp_path / "ann.key")
+    assert not left.exists()
+    (signed / f".notes.{'a' * 32}.partial").touch()
+    with pytest.raises(ModelError, match="does not belong to a model"):
+        made.save(signed)
+
+
+def test_files_are_classified_by_trusted_models_only_in_other_processes_too(signed, tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.csv").write_text("text\nfresh apple\n")
+    assert predict_files(signed, tmp_path / "docs", tmp_path / "out").written == 1
+    create_keys(tmp_path / "eve.key")
+    trust([tmp_path / "eve.key.pub"])
+    with pytest.raises(ModelError, match="do not trust"):  # although it is loaded already
+        predict_files(signed, tmp_path / "docs", tmp_path / "more")
+
+    def elsewhere(job, file):
+        monkeypatch.setattr(signatures, "_trusted", None)  # as in a new process
+        file_predictions._predictors.clear()
+        (signed / "signature.json").unlink()
+        return predict_one_file(job, file)
+
+    trust([tmp_path / "ann.key.pub"])
+    monkeypatch.setattr(file_predictions, "predict_one_file", elsewhere)
+    with pytest.raises(ModelError, match="is not signed"):
+        predict_files(signed, tmp_path / "docs", tmp_path / "last")
 
 
 def test_a_damaged_model_is_not_signed(signed, tmp_path):

@@ -75,6 +75,14 @@ def test_a_moved_node_gives_the_model_of_a_full_training(system, tmp_path):
     assert np.mean(again.predict(PROBLEM.X) == fitted(system).predict(PROBLEM.X)) >= 0.99
 
 
+@pytest.mark.parametrize("system", ["hr-svm", "hr-lr", "svm"])
+def test_a_tree_that_becomes_flat_gives_the_model_of_a_full_training(system):
+    flat = Taxonomy.flat(sorted(set(LABELS)))
+    done, anew = update(fitted(system), flat).classifier, fitted(system, flat)
+    assert np.mean(done.predict(PROBLEM.X) == anew.predict(PROBLEM.X)) >= 0.99
+    assert done.learner_.gap_.primal == pytest.approx(anew.learner_.gap_.primal, rel=1e-3)
+
+
 @pytest.mark.parametrize("system", ["svm", "td-svm", "hr-svm", "isotonic-svm", "nb"])
 def test_documents_added_with_a_change_are_trained_on_as_in_a_full_training(system):
     first = 240

@@ -96,9 +96,9 @@ Trust = Annotated[
     list[Path] | None,
     Option(
         "--trust",
-        envvar="RAMIFY_TRUST",
-        callback=lambda keys: trust(keys or ()),
-        help="Read only models that were signed with this key, in a file that 'ramify sign --new-key' made; may be repeated.",
+        callback=lambda keys: trust(keys or None),
+        help="Read only models that were signed with this key, in a file that 'ramify sign --new-key' made; may be repeated "
+        "(default: the keys that the variable RAMIFY_TRUST names, if any).",
     ),
 ]
 Threads = Annotated[int, Option("--threads", help="Threads to use; -1 for all cores.")]

@@ -19,7 +19,7 @@ from ramify.data.encodings import UTF_8, decode_errors, open_binary
 from ramify.errors import DataError
 from ramify.native import read_csv_rows
 
-BLOCK = 1 << 20  # bytes to read at a time
+BLOCK = 1 << 18  # bytes to read at a time; as short rows in Python, they take 25 times as much
 MOST_HELD = 4 * limits.MAX_LINE  # bytes of a row, before the reader of single rows judges it
 LINE_END = re.compile(rb"\r\n|\n|\r")
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from ramify.arguments import sized_entries
 from ramify.errors import InputError, ModelError
 from ramify.features.base import BaseVectorizer, Ints, State, check_fitted
-from ramify.features.vectorizer import Vectorizer
+from ramify.features.vectorizer import MOST_COLUMNS, Vectorizer
 
 SAMPLE = 1000  # texts whose length decides which blocks are used
 SHORT, LONG = 30, 200  # words of a short and of a long text
@@ -75,6 +75,7 @@ class FeatureUnion(BaseVectorizer):
         for block in blocks:
             if isinstance(block, Vectorizer):
                 block.check_settings()
+        _refuse_wide(blocks)
         given = self.weights
         if given is None:
             return
@@ -241,6 +242,7 @@ class FeatureUnion(BaseVectorizer):
         chosen = values["chosen"] is True
         made = cls(None if chosen else [clone(block) for block in blocks], None if chosen else weights, words=values["words"])
         made.check_settings()
+        _refuse_wide(blocks)
         made.blocks_, made.weights_ = blocks, weights
         return made
 
@@ -285,6 +287,13 @@ def choose_blocks(texts: Iterable[str], words: dict[str, Any] | None = None) -> 
         return [Words(**settings), characters], [1.0, 1.0]
     pairs = Words(**{**rare_pairs, **settings, "ngram_range": (2, 2)})
     return [Words(**settings), pairs, characters], [1.0, PAIRS_WEIGHT, 1.0]
+
+
+def _refuse_wide(blocks: Iterable[Any]) -> None:
+    """Refuse blocks that have more columns by hashing than one block may have."""
+    hashed = sum(int(block.hashing) for block in blocks if isinstance(block, Vectorizer) and block.hashing is not None)
+    if hashed > MOST_COLUMNS:
+        raise InputError(f"hashing of all blocks is {hashed:,}; give {MOST_COLUMNS:,} columns or fewer in all.")
 
 
 def _beside(blocks: list[csr_array]) -> csr_array:

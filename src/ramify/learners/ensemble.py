@@ -28,9 +28,11 @@ from ramify.learners.naive_bayes.shrinkage import ShrinkageNaiveBayes
 from ramify.learners.naive_bayes.word_counts import Floats
 from ramify.learners.targets import Targets
 from ramify.parallel import stage
+from ramify.persistence import checked_number
 from ramify.taxonomy import Taxonomy
 
 WEIGHTS = (0.0, 0.025, 0.05, 0.1, 0.2)  # values of ω that are tried
+MOST_WEIGHT = 1e20  # with more, scores would be infinite
 FIRST_WEIGHT = 0.05  # where there is nothing to select by
 MANY, FOLDS = 8000, (4, 2)  # documents; folds of naive Bayes for fewer and for more of them
 
@@ -63,9 +65,10 @@ class Ensemble(MulticlassLearner):
     # ---- training ---------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        is_weight = is_number(self.bayes_weight) and 0 <= float(self.bayes_weight) < np.inf
+        is_weight = is_number(self.bayes_weight) and 0 <= float(self.bayes_weight) <= MOST_WEIGHT
         if self.bayes_weight != "auto" and not is_weight:
-            raise InputError(f"bayes_weight is {self.bayes_weight!r}; give a number of 0 or more, or 'auto' to select it.")
+            allowed = f"give a number from 0 to {MOST_WEIGHT:g}, or 'auto' to select it"
+            raise InputError(f"bayes_weight is {self.bayes_weight!r}; {allowed}.")
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         self._check_parameters()
@@ -168,7 +171,7 @@ class Ensemble(MulticlassLearner):
     @classmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Make a learner from its state; both parts check theirs."""
-        made, weight = cls(taxonomy, **values["parameters"]), float(values["bayes_weight"])
+        made, weight = cls(taxonomy, **values["parameters"]), checked_number(values, "bayes_weight", 0, MOST_WEIGHT)
         made._check_parameters()
         svm, bayes = PathSVM.from_state(taxonomy, values["svm"], _part(arrays, "svm_")), None
         if weight:
@@ -176,7 +179,7 @@ class Ensemble(MulticlassLearner):
         is_same = bayes is None or (
             bayes.n_features_in_ == svm.n_features_in_ and np.array_equal(bayes.class_nodes_, np.sort(svm.class_nodes_))
         )
-        if not 0 <= weight < np.inf or not is_same:
+        if not is_same:
             raise ModelError("the two learners of the ensemble do not fit together; train the model again.")
         made.n_features_in_, made.form_, made.classes_ = svm.n_features_in_, "matrix", np.asarray(taxonomy.names)
         made._set_parts(svm, bayes, weight)

@@ -29,12 +29,20 @@ from ramify.learners.base import Contributions, Evidence, Learner, Result, Score
 from ramify.learners.linear.incremental import check_figures
 from ramify.learners.linear.learner import Gap, read_gap
 from ramify.learners.linear.problem import Certificate
-from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
-from ramify.learners.linear.weights import Weights
+from ramify.learners.linear.training import (
+    LEAST_COST,
+    MOST_COST,
+    Setup,
+    check_cost,
+    check_setup,
+    seed_of,
+    warn_unless_converged,
+)
+from ramify.learners.linear.weights import MOST_FEATURES, Weights
 from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, NodeTraining, node_problems
 from ramify.learners.path_probabilities import MIN_PROBABILITY, descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
-from ramify.persistence import are_indices
+from ramify.persistence import are_indices, checked_count, checked_number
 from ramify.taxonomy import Taxonomy, largest_below
 
 BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
@@ -286,7 +294,8 @@ class NodeClassifiers(Learner):
         made._checked()
         seed_of(made.random_state)
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
-        made.n_features_in_, made.C_ = int(values["n_features"]), float(values["chosen_C"])
+        made.n_features_in_ = checked_count(values, "n_features", 1, MOST_FEATURES)
+        made.C_ = checked_number(values, "chosen_C", LEAST_COST, MOST_COST)
         made._restore_nodes(arrays)
         n_units = len(made.unit_nodes_)
         if made.base == "nb":

@@ -19,7 +19,7 @@ from ramify.calibration import Calibration, fit_calibration
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Scores
 from ramify.learners.linear.dual_solver import TrainedWeights
-from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
+from ramify.learners.linear.incremental import are_independent, has_same_parameters, reuse_or_train
 from ramify.learners.linear.select_C import FOLDS, assign_folds, cross_validate_C
 from ramify.learners.linear.taxonomy_ties import flat_units
 from ramify.learners.linear.training import MOST_COST, Setup, seed_of, train, train_subsets, weigh_classes
@@ -284,7 +284,7 @@ class NodeTraining:
             return None
         other = before.learner
         same = other.calibration == learner.calibration and other.negatives == learner.negatives and other.base == learner.base
-        if not same or not isinstance(other.base_, LinearBase) or other.base_.figures is None:
+        if not same or not isinstance(other.base_, LinearBase) or not are_independent(other.base_.weights, other.base_.figures):
             return None
         every = node_problems(before.own, other.taxonomy_.tree, learner.negatives == "parent")
         were = every.of_units(np.argsort(every.nodes)[other.unit_nodes_])

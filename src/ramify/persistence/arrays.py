@@ -30,6 +30,7 @@ from ramify.errors import ModelError
 from ramify.persistence import atomic
 
 MAX_HEADER = 1 << 24
+MAX_NESTED = 1 << 20  # lists and objects of a header: an array has three of at least 20 bytes each
 MAX_DIMENSIONS = 32
 CHUNK = 1 << 24  # bytes to copy at a time
 DTYPES = {
@@ -111,7 +112,10 @@ def _parse(data: NDArray[np.uint8]) -> Arrays:
     size, length = len(data), int.from_bytes(data[:8].tobytes(), "little")
     if not 2 <= length <= min(MAX_HEADER, size - 8):
         raise ValueError(f"its header has {length} bytes")
-    header = json.loads(data[8 : 8 + length].tobytes())
+    text = data[8 : 8 + length].tobytes()
+    if text.count(b"[") + text.count(b"{") > MAX_NESTED:  # a few bytes each, but 50 times as much in memory
+        raise ValueError(f"its header has more than {MAX_NESTED:,} lists and objects")
+    header = json.loads(text)
     if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
         raise ValueError("its header is not an object of objects")
     header.pop("__metadata__", None)
@@ -126,6 +130,8 @@ def _parse(data: NDArray[np.uint8]) -> Arrays:
         arrays[name] = data[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
         if not arrays[name].flags.aligned:
             raise ValueError("an array is not aligned")
+        if dtype == np.bool_ and prod(shape) and arrays[name].view(np.uint8).max() > 1:  # NumPy counts on 0 and 1
+            raise ValueError("an array of true and false holds other values")
         position = end
     if 8 + length + position != size:
         raise ValueError("some bytes belong to no array")
@@ -169,6 +175,32 @@ def are_indices(values: NDArray[Any], n: int, *, first: int = 0) -> bool:
 def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
     """Whether all numbers are finite; makes no copy, since they may be memory-mapped."""
     return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
+
+
+def checked_number(values: dict[str, Any], name: str, low: float, high: float) -> float:
+    """A number of a model file; refuses other values, such as the text "nan", and numbers outside a range.
+
+    >>> checked_number({"slack": 0.5}, "slack", 0, 1)
+    0.5
+    """
+    value = values[name]
+    if type(value) not in (int, float) or not low <= value <= high:
+        found = f"{name.replace('_', ' ')} of the model is {repr(value)[:80]}, not a number from {low:g} to {high:g}"
+        raise ModelError(f"{found}; train the model again.")
+    return float(value)
+
+
+def checked_count(values: dict[str, Any], name: str, low: int, high: int) -> int:
+    """The same for a whole number.
+
+    >>> checked_count({"n_features": 5}, "n_features", 1, 9)
+    5
+    """
+    value = values[name]
+    if type(value) is not int or not low <= value <= high:
+        found = f"{name.replace('_', ' ')} of the model is {repr(value)[:80]}, not a whole number from {low:,} to {high:,}"
+        raise ModelError(f"{found}; train the model again.")
+    return value
 
 
 class FileStamp(NamedTuple):

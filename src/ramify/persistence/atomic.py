@@ -107,13 +107,16 @@ def name_beside(path: Path, kind: str) -> Path:
 
 def leftovers_of(path: Path, kind: str) -> list[Path]:
     """Leftovers of earlier writes to a path."""
-    found = []
+    found: list[Path] = []
     with suppress(OSError):
-        for entry in path.parent.iterdir():
-            match = LEFTOVER.fullmatch(entry.name)
-            if match and match["name"] == path.name[:MAX_NAME] and match["kind"] == kind:
-                found.append(entry)
+        found += [entry for entry in path.parent.iterdir() if is_leftover(entry.name, path.name, kind)]
     return found
+
+
+def is_leftover(name: str, of: str, kind: str = "partial") -> bool:
+    """Whether a name is that of a leftover of a write to another name in the same directory."""
+    match = LEFTOVER.fullmatch(name)
+    return match is not None and match["name"] == of[:MAX_NAME] and match["kind"] == kind
 
 
 def clear_leftovers(path: Path) -> None:
@@ -197,7 +200,9 @@ def exclusive_writer(path: Path, lock_file: Path | None = None, seconds: float =
     try:
         yield
     finally:
-        remove(lock_file)
+        with suppress(OSError):  # somebody else may have removed it, and another process works with a new one
+            if os.path.samestat(os.lstat(lock_file), os.fstat(held.handle)):
+                lock_file.unlink()
         held.release()
 
 

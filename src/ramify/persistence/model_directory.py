@@ -161,6 +161,7 @@ def _foreign_names(path: Path) -> list[str]:
                 with suppress(ModelError, ValueError, KeyError, TypeError, RecursionError):  # a damaged one names no files
                     manifest = json.loads(_read_bytes(path, handle, MANIFEST, MAX_MANIFEST))
                     own |= set(manifest["files"]) if manifest["format"] == FORMAT else set()
+                own |= {name for name in names if atomic.is_leftover(name, signatures.SIGNATURE)}
             foreign = sorted(set(names) - own)
             with suppress(FileNotFoundError):
                 if not foreign or os.path.samestat(os.stat(path), os.fstat(handle)):
@@ -227,7 +228,18 @@ def read_model(path: str | Path, private: bool = False) -> StoredModel:
 
 
 def _read(path: Path, directory: int, private: bool) -> StoredModel:
-    manifest = _read_manifest(path, directory)
+    content = _read_bytes(path, directory, MANIFEST, MAX_MANIFEST)
+    if signatures.is_needed():
+        signatures.check(content, _read_signature(path, directory), path)
+    return _read_files(path, directory, content, private)
+
+
+def _read_files(path: Path, directory: int, content: bytes, private: bool) -> StoredModel:
+    """The model of a manifest, whose content is given, after checking every file against it."""
+    manifest = _checked_manifest(path, _parse_json(path / MANIFEST, content))
+    body, end = content[:-END], content[-END:]
+    if end != CHECKSUM % hashlib.sha256(body).hexdigest().encode():
+        raise ModelError(f"{path / MANIFEST} was changed after it was saved. {RETRAIN}")
     documents: dict[str, Any] = {}
     opened: dict[str, OpenedArrays] = {}
     for name, entry in sorted(manifest["files"].items()):
@@ -243,9 +255,19 @@ def _read(path: Path, directory: int, private: bool) -> StoredModel:
 
 
 def sign_model(path: str | Path, private_key: str | Path) -> None:
-    """Sign a model directory that is whole, with the key in a file."""
-    read_model(path)
-    signatures.sign(_manifest_bytes(Path(path)), Path(path), private_key)
+    """Sign a model directory that is whole, with the key in a file; what is signed is what was checked.
+
+    It may be a model that nobody has signed yet, whichever keys are trusted.
+    """
+    path = as_path(path, "path")
+    with _opened_directory(path) as handle:
+        content = _read_bytes(path, handle, MANIFEST, MAX_MANIFEST)
+        _read_files(path, handle, content, private=False)
+        signatures.sign(content, path, private_key)
+        with suppress(OSError):
+            if os.path.samestat(os.stat(path), os.fstat(handle)):
+                return
+    raise ModelError(f"{path} was replaced while it was signed; sign it again.")
 
 
 def _manifest_bytes(path: Path) -> bytes:
@@ -298,17 +320,6 @@ def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[by
         raise ModelError(f"{path / name} is not a regular file; do not trust this model.")
     with open(handle, "rb") as file:
         yield file
-
-
-def _read_manifest(path: Path, directory: int) -> dict[str, Any]:
-    content = _read_bytes(path, directory, MANIFEST, MAX_MANIFEST)
-    if signatures.is_needed():
-        signatures.check(content, _read_signature(path, directory), path)
-    manifest = _checked_manifest(path, _parse_json(path / MANIFEST, content))
-    body, end = content[:-END], content[-END:]
-    if end != CHECKSUM % hashlib.sha256(body).hexdigest().encode():
-        raise ModelError(f"{path / MANIFEST} was changed after it was saved. {RETRAIN}")
-    return manifest
 
 
 def _read_signature(path: Path, directory: int) -> bytes:

@@ -29,10 +29,33 @@ VARIABLE = "RAMIFY_TRUST"  # files of public keys, separated as in PATH
 _trusted: tuple[bytes, ...] | None = None  # None until the environment has been asked
 
 
-def trust(keys: Iterable[str | Path]) -> None:
-    """From now on, read only models that one of these keys has signed: files of public keys; none to read any model again."""
+def trust(keys: Iterable[str | Path] | None) -> None:
+    """From now on, read only models that one of these keys has signed: files of public keys.
+
+    None for the keys that the environment names, as at the start; an empty list to read any model again.
+    """
     global _trusted
-    _trusted = tuple(_read_key(Path(key), PUBLIC) for key in keys)
+    if isinstance(keys, (str, Path)):
+        raise InputError(f"keys is {str(keys)!r}; give a list of files, such as [{str(keys)!r}].")
+    _trusted = None if keys is None else tuple(_read_key(Path(key), PUBLIC) for key in keys)
+
+
+def trusted_keys() -> tuple[bytes, ...]:
+    """The keys that are trusted: those of the last call of `trust`, or else those that the environment names."""
+    global _trusted
+    if _trusted is None:
+        names = os.environ.get(VARIABLE, "")
+        files = [name for name in names.split(os.pathsep) if name]
+        if names and not files:
+            raise InputError(f"{VARIABLE} is {names!r}; name files of public keys, or leave it empty to read any model.")
+        _trusted = tuple(_read_key(Path(name), PUBLIC) for name in files)
+    return _trusted
+
+
+def trust_same(keys: tuple[bytes, ...]) -> None:
+    """Trust what :func:`trusted_keys` gave in another process."""
+    global _trusted
+    _trusted = keys
 
 
 def create_keys(private: str | Path) -> Path:
@@ -70,8 +93,12 @@ def sign(manifest: bytes, directory: Path, private: str | Path) -> None:
     except OSError as error:
         raise ModelError(f"{place} cannot be written: {error.strerror}.") from None
     try:
+        atomic.clear_leftovers(place)
         with atomic.temporary_beside(place, Path.touch) as beside:
-            beside.write_text(json.dumps(values, indent=1) + "\n")
+            with open(beside, "w", encoding="ascii") as file:
+                file.write(json.dumps(values, indent=1) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
             atomic.replace_file(beside, place)  # the name itself, whatever it has become: a link is not followed
     except OSError as error:
         raise ModelError(f"{place} cannot be written: {error.strerror}; the model is not signed.") from None
@@ -79,14 +106,7 @@ def sign(manifest: bytes, directory: Path, private: str | Path) -> None:
 
 def is_needed() -> bool:
     """Whether only signed models may be read."""
-    return bool(_keys())
-
-
-def _keys() -> tuple[bytes, ...]:
-    """The keys that are trusted: those of the last call of `trust`, or else those that the environment names."""
-    if _trusted is None:
-        trust(filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)))
-    return _trusted or ()
+    return bool(trusted_keys())
 
 
 def check(manifest: bytes, signature: bytes, path: Path) -> None:
@@ -96,7 +116,7 @@ def check(manifest: bytes, signature: bytes, path: Path) -> None:
         key, signed = (base64.b64decode(values[name], validate=True) for name in ("key", "signature"))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelError(f"{path / SIGNATURE} is not a signature of Ramify; get the model again from who signed it.") from None
-    if key not in _keys():
+    if key not in trusted_keys():
         raise ModelError(f"{path} was signed with a key that you do not trust; add that key if you trust who made the model.")
     library = _library()
     try:

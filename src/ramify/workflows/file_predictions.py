@@ -32,7 +32,14 @@ from ramify.errors import DataError, InputError, ModelError
 from ramify.parallel import choose_executor, is_distributed, running_on, stage
 from ramify.parallel.progress import DescribedStage
 from ramify.parallel.values import digest_of
-from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
+from ramify.persistence import (
+    atomic_writer,
+    exclusive_writer,
+    model_fingerprint,
+    trust_same,
+    trusted_keys,
+    write_text_atomically,
+)
 from ramify.persistence.paths import is_at_or_below, lead_to_same, read_at_most
 from ramify.type_hints import checks_types
 from ramify.workflows.predict_stream import WRITERS, Tally, stream_predictions, write_all
@@ -157,6 +164,7 @@ class PredictJob:
     strict: bool
     n_jobs: int | None
     escape_formulas: bool = False
+    trusted: tuple[bytes, ...] = ()  # keys: other processes read no other models either
 
     def depends_on(self, as_json: bool) -> dict[str, Any]:
         """Everything that predictions depend on besides the documents, as plain values, by the names that users know."""
@@ -210,7 +218,7 @@ def predict_files(
     sample, like = list(islice(files.rows(), SAMPLE)), classifier.figures_.get("columns")
     columns = text_columns(files.source, list(files.names), sample, text, like)
     n_jobs = 1 if is_distributed() else n_jobs
-    job = PredictJob(model, fingerprint, rule, options, files, columns, strict, n_jobs, escape_formulas)
+    job = PredictJob(model, fingerprint, rule, options, files, columns, strict, n_jobs, escape_formulas, trusted_keys())
     sources = name_outputs(files, as_json)
     _refuse_place(out, model, Path(data), sources)
     tally = Tally()
@@ -261,6 +269,7 @@ def _refuse_place(out: Path, model: Path, data: Path, sources: dict[str, Path]) 
 def predict_one_file(job: PredictJob, file: tuple[Path, Path]) -> Tally:
     """Classify the documents of a file into another, which appears when it is complete."""
     source, target = file
+    trust_same(job.trusted)
     with running_on(None), atomic_writer(target) as opened, stage(f"classifying {source.name}") as step:
         rows = rows_of(source, job.files.format)
         write = WRITERS[target.suffix](opened, job.files.names, job.options.top, job.escape_formulas)
@@ -275,7 +284,7 @@ _predictors: dict[str, Predictor] = {}  # the last one of this process, by a dig
 def _load_predictor(model: Path, fingerprint: str, rule: DecisionRule | None, options: PredictOptions) -> Predictor:
     """The predictor; the model is loaded, and every file of it checked, once per process."""
     with _lock:
-        key = digest_of(str(model), fingerprint, repr(rule), options)
+        key = digest_of(str(model), fingerprint, repr(rule), options, trusted_keys())
         if key not in _predictors:
             classifier = load(model)
             if model_fingerprint(model) != fingerprint:

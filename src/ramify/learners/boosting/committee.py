@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
+from ramify.features.term_counts import take_columns
 from ramify.native import Committees, Pattern, predict_committees, renumber_rows, rows_of, score_committees_in_place
 from ramify.persistence import are_indices, are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy
@@ -18,6 +19,7 @@ from ramify.taxonomy import Taxonomy
 ABOVE_ROOTS = -1  # the node of the committee that separates the roots
 ALWAYS = -1  # the host of nodes that every document passes
 LARGEST = 1e20  # number of a model file
+WIDE = 1 << 24  # features up to which a table of them all renumbers the pivots
 YES = 1.0  # the score of a node that every document passes
 
 Arrays = dict[str, NDArray[Any]]
@@ -174,6 +176,9 @@ class CommitteeTree:
 
     def _rows(self, X: csr_array) -> Pattern:
         """Documents over the pivots alone."""
+        if X.shape[1] > WIDE:
+            offsets, columns, _ = take_columns((X.indptr, X.indices, X.data), self.columns)
+            return Pattern(offsets, columns, len(self.columns))
         numbers = np.full(X.shape[1], -1, dtype=np.int32)
         numbers[self.columns] = np.arange(len(self.columns))
         offsets, columns, _ = renumber_rows(rows_of(X), numbers, len(self.columns))

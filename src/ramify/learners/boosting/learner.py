@@ -128,9 +128,9 @@ class BoostedLearner(PartialFitLearner):
     @cached_property
     def _compact(self) -> Self:
         made, columns = copy(self), self._tree.columns
-        numbers = np.zeros(self.n_features_in_, dtype=np.int64)
-        numbers[columns] = np.arange(len(columns))
-        made.widen(numbers, len(columns))
+        made.n_features_in_ = len(columns)
+        moved = [replace(each, pivots=np.searchsorted(columns, each.pivots)) for each in self.committees_]
+        made._set_committees(moved, self.merged_, self.merged_with_)
         return made
 
     def _boost(self, documents: Documents, settings: Settings, before: list[Committee]) -> list[Committee]:

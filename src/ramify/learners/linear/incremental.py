@@ -21,7 +21,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import ModelError
 from ramify.learners.linear.dual_solver import TrainedWeights, solve
-from ramify.learners.linear.problem import Certificate, Costs, Dual, Problem, arrange_rows
+from ramify.learners.linear.problem import LARGEST_OBJECTIVE, Certificate, Costs, Dual, Problem, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Forest, Joins, tie_along_paths
 from ramify.learners.linear.training import Setup, suits
 from ramify.learners.linear.weights import Weights
@@ -46,6 +46,11 @@ def has_same_parameters(learner: Any, warm_start: WarmStart | None, C: float) ->
 
 
 # ---- independent classes ------------------------------------------------------------------------------------------------
+
+
+def are_independent(weights: Weights, figures: NDArray[np.float64] | None) -> bool:
+    """Whether classes can be reused one by one: none has weights of its parents, and each has its objective and bound."""
+    return figures is not None and len(figures) == weights.n_classes and weights.is_flat
 
 
 def reuse_or_train(
@@ -119,7 +124,7 @@ def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, taxonomy: Tax
 def check_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Check the objectives and bounds of a model file."""
     fits = figures.ndim == 2 and figures.shape[0] <= n_classes and figures.shape[1] == 2  # leaves without documents have none
-    if figures.dtype != np.float64 or not fits or not np.isfinite(figures).all():
+    if figures.dtype != np.float64 or not fits or not (np.abs(figures) <= LARGEST_OBJECTIVE).all():
         raise ModelError("the certificates of the classes do not fit the linear model; train the model again.")
     return figures
 
@@ -226,6 +231,8 @@ def solve_changed_part(
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
     if not old.is_tree or not ties.is_tree:  # the change of a DAG is no subtree
+        return start
+    if not np.array_equal(other.weights_.parent[: len(old)], old.parent):  # so that units have the same numbers
         return start
     same = match_columns([warm_start.renumber(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
     if not np.array_equal(old.class_nodes, nodes):

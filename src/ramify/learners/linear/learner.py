@@ -10,7 +10,6 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,19 +25,29 @@ from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.cross_fit import CrossFit, HeldOut, best_unless_close
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.model import LinearModel
-from ramify.learners.linear.problem import Certificate, Dual
+from ramify.learners.linear.problem import LARGEST_OBJECTIVE, Certificate, Dual
 from ramify.learners.linear.select_C import cross_validate_C, predict_classes
 from ramify.learners.linear.shards import ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units
-from ramify.learners.linear.training import Setup, check_setup, suits, train, warn_unless_converged, weigh_classes
-from ramify.learners.linear.weights import Weights
+from ramify.learners.linear.training import (
+    LEAST_COST,
+    MOST_COST,
+    Setup,
+    check_setup,
+    suits,
+    train,
+    warn_unless_converged,
+    weigh_classes,
+)
+from ramify.learners.linear.weights import MOST_FEATURES, Weights
 from ramify.learners.path_probabilities import aggregate_sparse_upward, aggregate_upward
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import WarmStart, match_columns
 from ramify.parallel import shard_directory, stage
-from ramify.persistence import ArrayFile
+from ramify.persistence import ArrayFile, checked_count, checked_number
 from ramify.taxonomy import Taxonomy
 
+MOST_ROUNDS = 1 << 40
 FEWEST_DOCUMENTS = 100  # from which on C is selected
 MOST_COSTS = 12  # that are tried
 LOOSE = 1e-2  # relative duality gap that suffices to compare costs of tied classes
@@ -72,9 +81,10 @@ class Gap(float):
 
 def read_gap(primal: Any, dual: Any, rounds: Any) -> tuple[float, float, int]:
     """Both sides of the objective and the rounds from a model file, checked."""
-    if not all(isinstance(side, (int, float)) and isfinite(side) for side in (primal, dual)) or not isinstance(rounds, int):
-        raise ModelError("the duality gap is not one that training gives; train the model again.")
-    return float(primal), float(dual), rounds
+    gap = {"objective": primal, "bound": dual, "rounds": rounds}
+    most = LARGEST_OBJECTIVE
+    objective, bound = (checked_number(gap, name, -most, most) for name in ("objective", "bound"))
+    return objective, bound, checked_count(gap, "rounds", 0, MOST_ROUNDS)
 
 
 class LinearLearner(LinearModel):
@@ -159,14 +169,18 @@ class LinearLearner(LinearModel):
         return values, arrays if self.dual_ is None else arrays | self.dual_.arrays()
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self.is_multi_label_, self.C_ = bool(values["is_multi_label"]), float(values["chosen_C"])
+        self.is_multi_label_, self.C_ = values["is_multi_label"], checked_number(values, "chosen_C", LEAST_COST, MOST_COST)
+        if not isinstance(self.is_multi_label_, bool):
+            raise ModelError("the linear model does not say whether documents have several labels; train the model again.")
         self.gap_ = Gap(*read_gap(*(values["gap"][name] for name in ("primal", "dual", "rounds"))))
-        self.n_iter_, self.n_candidates_ = max(1, self.gap_.rounds), int(values["n_candidates"])
-        self.slack_ = float(values.get("slack", 0.0))
+        self.n_iter_, self.n_candidates_ = max(1, self.gap_.rounds), checked_count(values, "n_candidates", 0, MOST_FEATURES)
+        self.slack_ = checked_number({"slack": 0.0, **values}, "slack", 0.0, LARGEST_OBJECTIVE)
         if "dual_offsets" in arrays:
             self.dual_ = Dual.from_arrays(arrays, self.weights_.n_classes)
         if "class_figures" in arrays:
             self.class_figures_ = incremental.check_figures(arrays["class_figures"], self.weights_.n_classes)
+        if self.dual_ is not None and self.class_figures_ is not None and len(self.dual_) != len(self.class_figures_):
+            raise ModelError("the dual variables and the certificates are of different classes; train the model again.")
         if isinstance(self.weights_, ShardedWeights):
             if self.weights_.shards[0].is_fast != (self.n_candidates_ > 0):
                 raise ModelError("the shards are not those of this model: their mode differs; train the model again.")
@@ -318,7 +332,7 @@ class TiedLearner(LinearLearner):
         costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
         if incremental.has_same_parameters(self, warm_start, setup.C) and isinstance(other.weights_, Weights):
             is_flat = isinstance(ties, Forest) and ties.is_flat
-            if is_flat and warm_start.has_same_documents and other.class_figures_ is not None:
+            if is_flat and warm_start.has_same_documents and incremental.are_independent(other.weights_, other.class_figures_):
                 # reuse independent classes whose positive documents are the same; train the others
                 old = warm_start.renumber(csc_array(warm_start.own[:, other.class_nodes_]))
                 reused, ones = match_columns([old], [own.tocsc()]), np.ones(X.shape[0])

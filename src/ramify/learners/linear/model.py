@@ -17,9 +17,9 @@ from ramify.learners.base import Contributions, MulticlassLearner, Result, Score
 from ramify.learners.linear import shards
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.shards import Shard, ShardedWeights
-from ramify.learners.linear.weights import Weights
+from ramify.learners.linear.weights import MOST_FEATURES, Weights
 from ramify.parallel import Executor, SerialExecutor, choose_executor
-from ramify.persistence import ArrayFile, LazyArrays, OpenedArrays, are_indices
+from ramify.persistence import ArrayFile, LazyArrays, OpenedArrays, are_indices, checked_count
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document without candidates gets
@@ -219,7 +219,7 @@ class LinearModel(MulticlassLearner):
             raise ModelError("the parameters of the linear model are not the ones that it takes; train the model again.")
         made = cls(taxonomy, **parameters)
         made._check_parameters()
-        made.n_features_in_ = int(values["n_features"])
+        made.n_features_in_ = checked_count(values, "n_features", 1, MOST_FEATURES)
         made._restore_weights(values, arrays, shards)
         made._restore(values, arrays)
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 
-from ramify.errors import InputError, ModelError
+from ramify.errors import InputError
 from ramify.learners.base import Scores
 from ramify.learners.linear.cross_fit import best_unless_close, count_best
 from ramify.learners.linear.learner import FEWEST_DOCUMENTS
@@ -27,6 +27,7 @@ from ramify.learners.linear.taxonomy_ties import Forest, flat_units, tie_along_p
 from ramify.learners.linear.training import check_setup, is_number
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
+from ramify.persistence import checked_number
 from ramify.taxonomy import expand_to_ancestors
 
 SHARES = (0.0, 0.125, 0.25, 0.5)  # values of λ that are tried
@@ -98,9 +99,7 @@ class PathSVM(OneVsRestSVM):
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         super()._restore(values, arrays)
-        self.ancestors_ = float(values["chosen_ancestors"])
-        if not 0 <= self.ancestors_ <= 1:
-            raise ModelError("the weight of ancestors is not between 0 and 1; train the model again.")
+        self.ancestors_ = checked_number(values, "chosen_ancestors", 0, 1)
 
 
 def select_weight(

@@ -299,6 +299,7 @@ def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
 # dual variables started; good ones only save rounds.
 
 MOST_DOCUMENTS = (1 << 31) - 1
+LARGEST_OBJECTIVE = 1e100  # of a model file: sums stay finite
 DUAL_NAMES = ("dual_offsets", "dual_documents", "dual_values")
 
 

@@ -61,6 +61,10 @@ class Shard:
             return Shard, (self.weights, self.index, self.start, self.is_fast)
         return _reopen, (str(self.file.path.absolute()), self.file.stamp[2:], self.start)
 
+    def __deepcopy__(self, memo: Any) -> Shard:
+        """The same shard, which never changes; its file may be gone."""
+        return self
+
     @classmethod
     def by_weights(cls, weights: Weights, index: Signatures, file: OpenedArrays | None = None) -> Self:
         """Candidates by bias and largest weights."""

@@ -24,7 +24,7 @@ from ramify.errors import InputError
 from ramify.features.base import check_fitted
 from ramify.learners.base import Contributions
 from ramify.learners.linear.dual_solver import TrainedWeights
-from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
+from ramify.learners.linear.incremental import are_independent, has_same_parameters, reuse_or_train
 from ramify.learners.linear.learner import LinearLearner
 from ramify.learners.linear.model import check_width
 from ramify.learners.linear.recursive import OneVsRestSVM
@@ -204,7 +204,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
         if warm_start is None or not has_same_parameters(self, warm_start, setup.C):
             return None
         other, own = warm_start.learner, csc_array(warm_start.own)
-        if other.class_figures_ is None:
+        if not are_independent(other.weights_, other.class_figures_):
             return None
         closed = csc_array(expand_to_ancestors(warm_start.own, other.taxonomy_.tree))
         old = _branch_documents(own, closed, other.branch_nodes_, other.branch_parents_)

@@ -23,6 +23,7 @@ MAX_HOLLOW = 1 << 24  # weights, features × classes
 MOST_HOLLOW = 8  # features per stored weight
 MOST_STEPS, USUAL_DEPTH = 1 << 24, 64  # units on the paths to all classes, and on one of them
 LARGEST = 1e20  # weight of a model file
+MOST_FEATURES = (1 << 31) - 1
 MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
 SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
 BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that a thread takes together, and blocks of classes for every thread
@@ -46,6 +47,12 @@ class Weights:
     def flat(cls, deltas: csr_array, bias: NDArray[np.float64]) -> Weights:
         """Independent classes, whose rows are their weights."""
         return cls(deltas, bias, np.full(len(bias), -1, dtype=np.int32), np.arange(len(bias), dtype=np.int64))
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether classes are independent, and their rows are their weights, as :meth:`flat` makes them."""
+        has_paths = self.joins is not None or bool((self.parent >= 0).any())
+        return not has_paths and np.array_equal(self.class_units, np.arange(len(self.parent)))
 
     @property
     def n_features(self) -> int:
