@@ -320,7 +320,8 @@ def test_the_client_that_was_waited_for_longest_loses_its_place_whatever_it_has_
     new = opened(limiter, "head", since=20.0)
     more = [opened(limiter, "head", since=21.0) for _ in range(2)]
     assert set(limiter.open) == {fast, new, *more}
-    assert slow not in limiter.open and idle not in limiter.open
+    assert slow not in limiter.open
+    assert idle not in limiter.open
 
 
 def test_connections_that_are_late_together_end_a_few_at_a_time():
