@@ -69,6 +69,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._services, self._ready, self._limiter = services, ready, limiter
         self._under_way: set[asyncio.Task[None]] = set()
+        self._reloads = 0  # signals to reload that were not followed yet
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -94,7 +95,10 @@ class _Server(uvicorn.Server):
         self._captured_signals.clear()  # a requested stop is not a failure
 
     def _begin_reload(self) -> None:
-        self._begin(self._reload())
+        """Reload, or once more after the reload under way, however many signals came meanwhile."""
+        self._reloads += 1
+        if self._reloads == 1:
+            self._begin(self._reload())
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -112,11 +116,19 @@ class _Server(uvicorn.Server):
             told = changed
 
     async def _reload(self) -> None:
-        """Reload every model; one that fails to load stays in use as it was."""
-        for served in list(self._services.registry):
-            try:
-                await self._services.slow_pool.run(None, self._services.registry.reload, served.name)
-                self._services.metrics.loaded.labels(served.name).set_to_current_time()
-                log_event("model reloaded", model=served.name)
-            except RamifyError as error:
-                log_event("reload failed, old model stays in use", logging.WARNING, model=served.name, problem=str(error))
+        """Reload every model until no new signal has come; one that fails to load stays in use as it was."""
+        while self._reloads:
+            followed = self._reloads
+            for served in list(self._services.registry):
+                await self._reload_model(served.name)
+            self._reloads = min(1, self._reloads - followed)
+
+    async def _reload_model(self, name: str) -> None:
+        try:
+            await self._services.reload_pool.run(None, self._services.registry.reload, name)
+            self._services.metrics.loaded.labels(name).set_to_current_time()
+            log_event("model reloaded", model=name)
+        except RamifyError as error:
+            log_event("reload failed, old model stays in use", logging.WARNING, model=name, problem=str(error))
+        except Exception:  # the next signal must find a server that still reloads
+            logging.getLogger("ramify.server").error("defect", exc_info=True)

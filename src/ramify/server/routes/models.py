@@ -43,7 +43,7 @@ async def reload_model(services: Parts, caller: Admin, model: ModelName) -> Mode
     """Load the model again from its directory; running requests use the old one."""
     services.registry.find(model)
     try:
-        served = await services.slow_pool.run(services.settings.limits.upload_seconds, services.registry.reload, model)
+        served = await services.reload_pool.run(services.settings.limits.upload_seconds, services.registry.reload, model)
     except ApiError:
         raise
     except RamifyError as error:
