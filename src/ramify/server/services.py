@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -98,6 +99,7 @@ class Services:
         self.review_pool = BoundedPool(1, 10_000, "reviews")  # the one thread that uses the review store
         room = settings.limits.open_reviews, settings.limits.review_bytes
         self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, *room)
+        self.summing = asyncio.Lock()  # one summary of all reviews at a time
         self.background, self.not_queued = BackgroundTasks(self.memory), RareLog()
 
     def close(self) -> None:
