@@ -6,9 +6,11 @@ import asyncio
 import errno
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -23,6 +25,7 @@ from ramify.server.model_registry import ServedModel, freeze_garbage
 from ramify.server.services import Services
 
 GRACE_SECONDS = 30  # for running requests when the server stops
+LAST_SECONDS = 5  # after that, for threads
 GC_THRESHOLDS = (20_000, 20, 50)  # allocations before a collection
 WATCH_SECONDS = 2.0  # between two looks at the files of the models
 BACKLOG = 2048  # connections that wait to be accepted
@@ -62,6 +65,18 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
     _Server(config, services, ready, limiter).run(sockets=[listening])
 
 
+def end_process_in(seconds: float) -> None:
+    """End this process later, if it still runs: a thread that works for a request that was given up cannot be ended."""
+
+    def end() -> None:
+        log_event("stopped while threads were at work", logging.WARNING)
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
 class _Server(uvicorn.Server):
     def __init__(
         self, config: uvicorn.Config, services: Services, ready: Callable[[str], None], limiter: ConnectionLimiter
@@ -87,6 +102,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if under_way := len(self.server_state.tasks):
             log_event("stopping", under_way=under_way, seconds_at_most=GRACE_SECONDS)
+        end_process_in(GRACE_SECONDS + LAST_SECONDS)
         for task in self._under_way:
             task.cancel()
         await super().shutdown(sockets)
