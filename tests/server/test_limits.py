@@ -15,6 +15,7 @@ from ramify.server import batches, bounds, dependencies, middleware, streams
 from ramify.server.app import make_app
 from ramify.server.json_bounds import has_more_values, is_deeper
 from ramify.server.reviews import store as review_store
+from ramify.server.routes import classify as classify_route
 from ramify.server.routes import evaluate
 from ramify.server.routes import reviews as review_routes
 from ramify.server.services import Services
@@ -490,3 +491,20 @@ def test_more_than_a_fourth_of_the_memory_does_not_wait_for_the_queue(settings, 
 def test_the_bundled_tables_are_far_from_every_limit(client):
     texts = load_electronics().test.documents[:1_000]
     assert client.post("/v1/classify", json={"texts": texts, "top": 5}).status_code == 200
+
+
+@pytest.mark.parametrize("most", [1, 7, 10_000])
+def test_a_large_answer_is_written_in_parts(client, monkeypatch, most):
+    texts = [PARCEL, "", "a \u2028 \U0001f600 screen", "the screen stays dark"] * 5
+    whole = client.post("/v1/classify", json={"texts": texts, "top": 5}).json()
+    sizes, real = [], classify_route.to_json
+
+    def to_json(value):
+        sizes.append(sum(len(each["labels"]) + len(each["others"]) for each in value) if isinstance(value, list) else 0)
+        return real(value)
+
+    monkeypatch.setattr(classify_route, "to_json", to_json)
+    monkeypatch.setattr(classify_route, "MOST_LABELS", most)
+    assert client.post("/v1/classify", json={"texts": texts, "top": 5}).json() == whole
+    assert sum(sizes) == 15 * 5
+    assert max(sizes) < most + 5
