@@ -14,6 +14,7 @@ from ramify.data import load_electronics
 from ramify.server import batches, bounds, dependencies, middleware, streams
 from ramify.server.app import make_app
 from ramify.server.json_bounds import has_more_values, is_deeper
+from ramify.server.model_registry import ServedModel
 from ramify.server.reviews import store as review_store
 from ramify.server.routes import classify as classify_route
 from ramify.server.routes import evaluate
@@ -508,3 +509,23 @@ def test_a_large_answer_is_written_in_parts(client, monkeypatch, most):
     assert client.post("/v1/classify", json={"texts": texts, "top": 5}).json() == whole
     assert sum(sizes) == 15 * 5
     assert max(sizes) < most + 5
+
+
+def test_files_of_models_are_looked_at_outside_of_the_event_loop(client, monkeypatch):
+    """A disk that does not answer must not stop the server."""
+    loops = []
+
+    def has_changed(served):
+        loops.append(asyncio._get_running_loop())
+        return False
+
+    monkeypatch.setattr(ServedModel, "has_changed", property(has_changed))
+    for path in ("/v1/models", "/v1/models/m"):
+        assert client.get(path).status_code == 200
+    assert client.post("/v1/models/m/reload").status_code == 200
+    assert loops == [None] * 3
+
+
+def test_the_description_of_the_api_is_there_before_anybody_asks(settings):
+    with start(settings) as made:
+        assert made.app._app.openapi_schema is not None
