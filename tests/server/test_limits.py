@@ -14,7 +14,9 @@ from ramify.data import load_electronics
 from ramify.server import batches, bounds, dependencies, middleware, streams
 from ramify.server.app import make_app
 from ramify.server.json_bounds import has_more_values, is_deeper
+from ramify.server.model_registry import ServedModel
 from ramify.server.reviews import store as review_store
+from ramify.server.routes import classify as classify_route
 from ramify.server.routes import evaluate
 from ramify.server.routes import reviews as review_routes
 from ramify.server.services import Services
@@ -490,3 +492,40 @@ def test_more_than_a_fourth_of_the_memory_does_not_wait_for_the_queue(settings, 
 def test_the_bundled_tables_are_far_from_every_limit(client):
     texts = load_electronics().test.documents[:1_000]
     assert client.post("/v1/classify", json={"texts": texts, "top": 5}).status_code == 200
+
+
+@pytest.mark.parametrize("most", [1, 7, 10_000])
+def test_a_large_answer_is_written_in_parts(client, monkeypatch, most):
+    texts = [PARCEL, "", "a \u2028 \U0001f600 screen", "the screen stays dark"] * 5
+    whole = client.post("/v1/classify", json={"texts": texts, "top": 5}).json()
+    sizes, real = [], classify_route.to_json
+
+    def to_json(value):
+        sizes.append(sum(len(each["labels"]) + len(each["others"]) for each in value) if isinstance(value, list) else 0)
+        return real(value)
+
+    monkeypatch.setattr(classify_route, "to_json", to_json)
+    monkeypatch.setattr(classify_route, "MOST_LABELS", most)
+    assert client.post("/v1/classify", json={"texts": texts, "top": 5}).json() == whole
+    assert sum(sizes) == 15 * 5
+    assert max(sizes) < most + 5
+
+
+def test_files_of_models_are_looked_at_outside_of_the_event_loop(client, monkeypatch):
+    """A disk that does not answer must not stop the server."""
+    loops = []
+
+    def has_changed(served):
+        loops.append(asyncio._get_running_loop())
+        return False
+
+    monkeypatch.setattr(ServedModel, "has_changed", property(has_changed))
+    for path in ("/v1/models", "/v1/models/m"):
+        assert client.get(path).status_code == 200
+    assert client.post("/v1/models/m/reload").status_code == 200
+    assert loops == [None] * 3
+
+
+def test_the_description_of_the_api_is_there_before_anybody_asks(settings):
+    with start(settings) as made:
+        assert made.app._app.openapi_schema is not None

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ramify.server.errors import ApiError
-from ramify.server.micro_batching import MOST, PART, PART_CHARACTERS, BatchTime, MicroBatcher
+from ramify.server.micro_batching import MOST, PART, PART_CHARACTERS, PART_SECONDS, BatchTime, MicroBatcher
 
 SLOW = 1.0  # expected seconds that send every batch to a thread
 
@@ -241,3 +241,29 @@ def test_what_nobody_waits_for_is_not_classified_further():
         batcher.close()
 
     run(main)
+
+
+def test_parts_are_smaller_for_models_that_take_longer():
+    batch_time = BatchTime()
+    batch_time.note(PART, 8 * PART_SECONDS)
+    assert batch_time.part == PART // 8
+    batch_time.note(1, 100 * PART_SECONDS)
+    assert batch_time.part == 1
+    for _ in range(20):
+        batch_time.note(batch_time.part, PART_SECONDS / 4)
+    assert batch_time.part == PART
+
+
+def test_long_requests_of_slow_models_are_taken_in_small_parts():
+    sizes = []
+
+    async def main():
+        batcher, batch_time = MicroBatcher(1, 10_000, sizes.append), BatchTime(SLOW)
+        batch_time.part = 10
+        batch_time.note = lambda size, seconds: None
+        await batcher.ask("k", upper, batch_time, ["x"] * 1_000, 60)
+        await asyncio.gather(*(batcher.ask("k", upper, batch_time, ["x"], 60) for _ in range(100)))
+        batcher.close()
+
+    run(main)
+    assert sizes == [10] * 100 + [20] * 5

@@ -9,7 +9,9 @@ import threading
 import pytest
 
 from ramify.errors import InputError
-from ramify.server.reviews import ReviewStore, export_rows, summarize, training_rows
+from ramify.server.errors import ApiError
+from ramify.server.reviews import ReviewStore, Tally, export_rows, summarize, training_rows
+from ramify.server.reviews import store as review_store
 
 
 def label(*path, p=0.5):
@@ -148,3 +150,52 @@ def test_two_stores_on_one_file_lose_nothing(tmp_path):
     assert stores[0].page("all")[1] == 100
     for store in stores:
         store.close()
+
+
+def test_pairs_of_reviewers_are_counted_without_looking_at_each(store):
+    """Ten thousand people who judge one document are fifty million pairs."""
+    (number,), _ = store.queue("m", [document("dark", "a", "b")], by="ann")
+    made = [("r0", "reject", "[]"), ("r1", "correct", '["a > c"]'), ("r2", "reject", '["a > b"]')]
+    made += [(f"r{i}", "accept", '["a > b"]') for i in range(3, 30_000)]
+    insert = f"INSERT INTO decisions (document, reviewer, action, labels, at) VALUES ({number}, ?, ?, ?, '2026-01-01T00:00:00+00:00')"
+    with store._transaction() as base:
+        base.executemany(insert, made)
+    between = summarize(store.all()).between_reviewers
+    assert between.pairs == 30_000 * 29_999 // 2
+    assert between.same == 29_997 * 29_996 // 2 + 1
+
+
+def test_reviews_are_added_up_a_few_at_a_time(store):
+    store.queue("m", [document(f"dark {i}", "a", "b") for i in range(900)], by="ann")
+    tally, reviews, times = Tally(), store.all(), 0
+    while tally.add_some(reviews):
+        times += 1
+        assert times < 100
+    assert times > 1
+    assert tally.summary() == summarize(store.all())
+
+
+def test_a_document_has_so_many_decisions_and_no_more(store, monkeypatch):
+    monkeypatch.setattr(review_store, "MOST_DECISIONS", 3)
+    numbers, _ = store.queue("m", [document("dark", "a", "b"), document("light", "a", "b")], by="ann")
+    for person in "xyz":
+        store.decide(numbers[0], person, "accept", ["a > b"])
+    with pytest.raises(ApiError, match="3 decisions about document number 1") as refused:
+        store.decide(numbers[0], "x", "reject", [])
+    assert refused.value.status == 409
+    assert [each.action for each in store.get(numbers[0]).decisions] == ["accept"] * 3
+    assert store.decide(numbers[1], "x", "accept", ["a > b"]) is not None
+
+
+def test_decisions_are_taken_when_the_queue_is_full_but_not_for_ever(tmp_path):
+    store = ReviewStore(tmp_path / "r.db", most_bytes=200_000)
+    (number,), _ = store.queue("m", [document("dark", "a", "b")], by="ann")
+    with pytest.raises(ApiError, match="has its 0 MB"):
+        for i in range(1_000):
+            store.queue("m", [document(f"{i} " + "x" * 1_000, "a", "b")], by="ann")
+    assert store.decide(number, "ann", "accept", ["a > b"], "c" * 2_000) is not None
+    with pytest.raises(ApiError, match="has its 0 MB") as refused:
+        for _ in range(500):
+            store.decide(number, "ann", "accept", ["a > b"], "c" * 2_000)
+    assert refused.value.status == 507
+    store.close()

@@ -167,3 +167,19 @@ def test_an_end_says_why():
         assert sink.failure.code == "table"
 
     asyncio.run(main())
+
+
+def test_small_chunks_count_with_the_memory_that_they_take(monkeypatch):
+    monkeypatch.setattr(streams, "HELD", 10_000)
+
+    async def main():
+        source, count = ByteInput(), 0
+        while source._room.is_set():
+            await source.put(b"ab")
+            count += 1
+        source.end()
+        assert b"".join(source.lines()) == b"ab" * count
+        assert source._held == 0
+        return count
+
+    assert asyncio.run(main()) < 200

@@ -31,6 +31,7 @@ def make_app(services: Services) -> RequestMiddleware:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.openapi()  # kept: the first to ask for it should delay nobody
         yield
         await asyncio.to_thread(services.close)  # close() joins threads that may need this loop
 

@@ -8,6 +8,9 @@ A connection has one request at a time. Whatever a client sends before it has th
 connection ends after the answer. Otherwise a thousand connections could order work for minutes at once, and read nothing of it.
 Headers after a body (trailers) are ignored, and a request that asks for another protocol may have no body, because the parser
 would take that for the next request.
+
+A body may come in chunks of one byte, each of which takes as long to parse as a large one. So connections with many chunks take
+turns: a fixed number of chunks is parsed in each iteration of the event loop, however many connections send them.
 """
 
 from __future__ import annotations
@@ -37,6 +40,10 @@ PAUSE = 0.02  # seconds until the next look if there are more
 LOG_INTERVAL = 5.0  # seconds between two log lines on the same reason
 BUFFER = 1 << 16  # bytes of an answer that wait in the process before writing pauses
 FRAMING = 16  # bytes that a client may send around every byte of a body: sizes of chunks
+SMALL_SLICE, SLICE = 1 << 9, 1 << 12  # bytes that are parsed at a time: after a slice of many chunks, and of few
+FEW_CHUNKS, TURN_CHUNKS = 4, 128  # of a slice; of a turn of one connection
+LOOP_CHUNKS = 512  # of all turns in one iteration of the event loop
+MOST_UNPARSED = 1 << 25  # bytes of all connections that wait for their turns
 VERSIONS = ("1.0", "1.1")  # of HTTP
 BODIES = (b"content-length", b"transfer-encoding")  # headers of a request with a body
 
@@ -50,7 +57,10 @@ class ConnectionLimiter:
 
     def __init__(self, limits: ConnectionLimits, on_refusal: Callable[[str], None] = lambda reason: None) -> None:
         self.limits, self._on_refusal = limits, on_refusal
-        self.most = min(limits.connections, max(16, allow_open_files() - SPARE))
+        room = max(32, allow_open_files() - SPARE)
+        self.most = min(limits.connections, room * 3 // 4)
+        self.most_closing = min(self.most, room - self.most)
+        self.parsing = ParsingQueue()
         self.open: dict[Connection, None] = {}
         self.closing: dict[Connection, None] = {}  # refused, until their clients have read why
         self._by_address: Counter[str] = Counter()
@@ -71,12 +81,13 @@ class ConnectionLimiter:
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
         self.closing.pop(connection, None)
+        self.parsing.forget(connection)
         self._leave(connection)
 
     def refused(self, connection: Connection) -> bool:
         """A connection gives its place back, and ends as soon as its client has read why; False if too many do so."""
         self._leave(connection)
-        if len(self.closing) >= self.most:
+        if len(self.closing) >= self.most_closing:
             return False
         self.closing[connection] = None
         return True
@@ -123,6 +134,49 @@ class ConnectionLimiter:
             log_event("connection ended", logging.WARNING, reason=reason, client=address, times=times, open=len(self.open))
 
 
+class ParsingQueue:
+    """What connections have sent in many small chunks, which they take turns to parse. most: bytes that may wait."""
+
+    def __init__(self, most: int = MOST_UNPARSED) -> None:
+        self._most, self.unparsed = most, 0
+        self._waiting: dict[Connection, bytes] = {}  # in the order of their turns
+        self._is_called = False
+
+    def __contains__(self, connection: Connection) -> bool:
+        return connection in self._waiting
+
+    def add(self, connection: Connection, data: bytes) -> bool:
+        """More bytes of a connection wait; False if there is no room for them."""
+        if self.unparsed + len(data) > self._most:
+            return False
+        self.unparsed += len(data)
+        self._waiting[connection] = self._waiting.get(connection, b"") + data
+        if not self._is_called:
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self.take)
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        """Nothing of a connection waits any more."""
+        self.unparsed -= len(self._waiting.pop(connection, b""))
+
+    def take(self) -> None:
+        """The turns of this iteration of the event loop; all others come before the next."""
+        self._is_called, left = False, LOOP_CHUNKS
+        while self._waiting and left > 0:
+            connection, data = next(iter(self._waiting.items()))
+            self.forget(connection)
+            rest, n_chunks = connection.parse(data)
+            left -= 1 + n_chunks
+            if not rest:
+                connection.go_on_reading()
+            else:
+                self.add(connection, rest)
+        if self._waiting and not self._is_called:
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self.take)
+
+
 class Connection(HttpToolsProtocol):
     """One connection with limits; `limiter` is that of its server."""
 
@@ -142,7 +196,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self._head_bytes, self._body_bytes, self._sent_bytes, self._n_trailers = 0, 0, 0, 0
-        self._has_all, self._reads_on = False, True
+        self._has_all, self._reads_on, self._n_chunks = False, True, 0
         self._enter(HEAD)
         if not self.limiter.admit(self):
             self._refuse(ApiError(503, "busy", "the server has too many connections; try again in a moment.", 1))
@@ -215,22 +269,48 @@ class Connection(HttpToolsProtocol):
     # ---- reading ----------------------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, the head of a request in pieces no larger than what is left of its limit."""
+        """Parse what came; if it has many small chunks, the rest of it waits for a turn."""
         if self.phase == ANSWER:
             self._end_after_response()
-        while data and self.phase in (HEAD, IDLE) and self._reads_on:
-            room = self.limiter.limits.head_bytes - self._head_bytes
-            if room <= 0:
-                self._refuse(ApiError(431, "head", f"the headers have more than {self.limiter.limits.head_bytes:,} bytes."))
-                return
-            piece, data = data[:room], data[room:]
-            self._head_bytes += len(piece)
-            super().data_received(piece)
-        if data and self._reads_on:
+        parsing = self.limiter.parsing
+        rest = data if self in parsing else self.parse(data)[0]
+        if not rest:
+            return
+        if parsing.add(self, rest):
+            self.transport.pause_reading()
+        else:
+            self._refuse(ApiError(503, "busy", "too many requests come in small pieces; send larger ones, or try again.", 1))
+
+    def parse(self, data: bytes) -> tuple[bytes, int]:
+        """Parse until a turn has all its chunks, in slices no larger than what is left for a head; the rest, and the chunks."""
+        before, start, size = self._n_chunks, 0, SMALL_SLICE
+        while start < len(data) and self._reads_on and self._n_chunks - before < TURN_CHUNKS:
+            so_far = self._n_chunks
+            start += self._parse_slice(data[start : start + size])
+            size = SLICE if self._n_chunks - so_far <= FEW_CHUNKS else SMALL_SLICE
+        return data[start:] if self._reads_on else b"", self._n_chunks - before
+
+    def _parse_slice(self, data: bytes) -> int:
+        """Parse some bytes of a head or a body, unless they are too many; returns how many."""
+        limits = self.limiter.limits
+        if self.phase not in (HEAD, IDLE):
             super().data_received(data)
             self._sent_bytes += len(data)
-            if self._reads_on and self._sent_bytes > self.limiter.limits.head_bytes + FRAMING * self._body_bytes:
+            if self._reads_on and self._sent_bytes > limits.head_bytes + FRAMING * self._body_bytes:
                 self._refuse(ApiError(431, "head", "there is too much between the pieces of the body."))
+            return len(data)
+        room = limits.head_bytes - self._head_bytes
+        if room <= 0:
+            self._refuse(ApiError(431, "head", f"the headers have more than {limits.head_bytes:,} bytes."))
+        else:
+            self._head_bytes += len(data[:room])
+            super().data_received(data[:room])
+        return min(len(data), max(0, room))
+
+    def go_on_reading(self) -> None:
+        """Nothing waits for a turn any more."""
+        if not self.transport.is_closing() and not self.flow.read_paused and not self.transport.is_reading():
+            self.transport.resume_reading()
 
     def _end_after_response(self) -> None:
         """Read no further request on this connection."""
@@ -283,6 +363,7 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
+        self._n_chunks += 1
         if self._reads_on:
             self._body_bytes += len(body)
             super().on_body(body)

@@ -6,6 +6,7 @@ runs in the event loop; the model's earlier batches say how long it will take.
 
 A request of many or long texts is classified in parts, and such requests take turns. Every second turn belongs to the short
 requests, which are taken together. So a short request waits for one part of each worker, however many long ones there are.
+Parts are smaller for models that take longer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ramify.server.errors import busy, too_slow
 MOST = 256  # texts of short requests that are classified together
 SHORT, SHORT_CHARACTERS = 16, 20_000  # texts and characters of a short request
 PART, PART_CHARACTERS = 128, 1 << 17  # texts and characters of a part of a long request; one text at least
+FIRST_PART, PART_SECONDS = 8, 0.05  # texts before anything was measured; that a part should take at most
 QUICK = 0.004  # seconds up to which a batch runs in the event loop
 QUICK_CHARACTERS = 20_000
 LATEST = 0.1  # weight of the last batch in the moving average
@@ -32,10 +34,11 @@ Work = Callable[[list[str]], Sequence[Any]]
 
 
 class BatchTime:
-    """A moving average of how long a batch of a model takes."""
+    """A moving average of how long a batch of a model takes, and how many texts fit into a part."""
 
-    def __init__(self, seconds: float = 1.0) -> None:
+    def __init__(self, seconds: float = 1.0, part: int = PART) -> None:
         self.seconds = seconds  # of a batch of up to 32 texts
+        self.part = part  # texts
 
     def expect(self, size: int) -> float:
         """The seconds that a batch will probably take."""
@@ -44,6 +47,10 @@ class BatchTime:
     def note(self, size: int, seconds: float) -> None:
         """Add a measured batch."""
         self.seconds += LATEST * (seconds / max(1.0, size / 32) - self.seconds)
+        if seconds > PART_SECONDS:
+            self.part = max(1, min(self.part, int(size * PART_SECONDS / seconds)))
+        elif size >= self.part:
+            self.part = min(PART, 2 * self.part)
 
 
 class Job:
@@ -70,10 +77,10 @@ class Job:
         left, self.begun = self.left, len(self.texts)
         return left
 
-    def take(self) -> Part:
-        """The next part."""
+    def take(self, most: int = PART) -> Part:
+        """The next part, of so many texts at most."""
         start, size = self.begun, 0
-        while self.begun < len(self.texts) and self.begun - start < PART:
+        while self.begun < len(self.texts) and self.begun - start < most:
             size += len(self.texts[self.begun])
             if size > PART_CHARACTERS and self.begun > start:
                 break
@@ -120,11 +127,12 @@ class _Lane:
         key, (work, batch_time, queue) = next(iter(self._queues.items()))
         parts: list[Part] = []
         size = 0
-        while queue and (not parts or (are_short and size + len(queue[0].texts) <= MOST)):
+        most = min(MOST, 2 * batch_time.part)
+        while queue and (not parts or (are_short and size + len(queue[0].texts) <= most)):
             job = queue.popleft()
             if not job.left:
                 continue
-            parts.append(job.take())
+            parts.append(job.take(batch_time.part))
             size += parts[-1].end - parts[-1].start
             if job.left:
                 queue.append(job)  # last: the others come first

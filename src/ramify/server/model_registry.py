@@ -21,7 +21,7 @@ from ramify.features import Vectors
 from ramify.metrics.evaluation import NODE_FIGURES
 from ramify.persistence import DirectoryStamp, directory_stamp
 from ramify.server.errors import ApiError
-from ramify.server.micro_batching import BatchTime
+from ramify.server.micro_batching import FIRST_PART, BatchTime
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import PredictOptions, Predictor
 from ramify.workflows.predictor import Found
@@ -41,7 +41,7 @@ class ServedModel:
     classifier: TextClassifier
     loaded_at: str
     stamp: DirectoryStamp
-    batch_time: BatchTime = field(default_factory=BatchTime)
+    batch_time: BatchTime = field(default_factory=partial(BatchTime, part=FIRST_PART))
 
     @classmethod
     def load(cls, name: str, path: Path) -> ServedModel:
@@ -74,9 +74,11 @@ class ServedModel:
 
     @cached_property
     def _redecided(self) -> Callable[[str, str], ServedModel]:
+        plain = replace(self)  # the cache must not refer to its owner: no model outlives its replacement in a cycle
+
         def make(name: str, params: str) -> ServedModel:
-            decided = self.classifier.redecided(make_rule(name, json.loads(params)))
-            return replace(self, classifier=decided, batch_time=BatchTime())
+            decided = plain.classifier.redecided(make_rule(name, json.loads(params)))
+            return replace(plain, classifier=decided, batch_time=BatchTime(part=FIRST_PART))
 
         return lru_cache(CACHED_RULES)(make)
 
@@ -180,7 +182,7 @@ class ModelRegistry:
         return served
 
     def reload(self, name: str) -> ServedModel:
-        """Load a model again. Running requests keep the old one; if loading fails, it stays in use."""
+        """Load a model again, one at a time. Running requests keep the old one; if loading fails, it stays in use."""
         old = self.find(name)
         made = ServedModel.load(old.name, old.path)
         self._served[old.name] = made
@@ -189,7 +191,6 @@ class ModelRegistry:
 
 
 def freeze_garbage() -> None:
-    """Collect garbage now and freeze the rest: models stay, and scanning them would delay requests."""
-    gc.unfreeze()
+    """Collect new garbage and freeze the rest: models and libraries stay, and scanning them would delay requests."""
     gc.collect()
     gc.freeze()

@@ -6,9 +6,11 @@ import asyncio
 import errno
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -23,6 +25,7 @@ from ramify.server.model_registry import ServedModel, freeze_garbage
 from ramify.server.services import Services
 
 GRACE_SECONDS = 30  # for running requests when the server stops
+LAST_SECONDS = 5  # after that, for threads
 GC_THRESHOLDS = (20_000, 20, 50)  # allocations before a collection
 WATCH_SECONDS = 2.0  # between two looks at the files of the models
 BACKLOG = 2048  # connections that wait to be accepted
@@ -62,6 +65,18 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
     _Server(config, services, ready, limiter).run(sockets=[listening])
 
 
+def end_process_in(seconds: float) -> None:
+    """End this process later, if it still runs: a thread that works for a request that was given up cannot be ended."""
+
+    def end() -> None:
+        log_event("stopped while threads were at work", logging.WARNING)
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
 class _Server(uvicorn.Server):
     def __init__(
         self, config: uvicorn.Config, services: Services, ready: Callable[[str], None], limiter: ConnectionLimiter
@@ -69,6 +84,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._services, self._ready, self._limiter = services, ready, limiter
         self._under_way: set[asyncio.Task[None]] = set()
+        self._reloads = 0  # signals to reload that were not followed yet
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -86,6 +102,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if under_way := len(self.server_state.tasks):
             log_event("stopping", under_way=under_way, seconds_at_most=GRACE_SECONDS)
+        end_process_in(GRACE_SECONDS + LAST_SECONDS)
         for task in self._under_way:
             task.cancel()
         await super().shutdown(sockets)
@@ -94,7 +111,10 @@ class _Server(uvicorn.Server):
         self._captured_signals.clear()  # a requested stop is not a failure
 
     def _begin_reload(self) -> None:
-        self._begin(self._reload())
+        """Reload, or once more after the reload under way, however many signals came meanwhile."""
+        self._reloads += 1
+        if self._reloads == 1:
+            self._begin(self._reload())
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -112,11 +132,19 @@ class _Server(uvicorn.Server):
             told = changed
 
     async def _reload(self) -> None:
-        """Reload every model; one that fails to load stays in use as it was."""
-        for served in list(self._services.registry):
-            try:
-                await self._services.slow_pool.run(None, self._services.registry.reload, served.name)
-                self._services.metrics.loaded.labels(served.name).set_to_current_time()
-                log_event("model reloaded", model=served.name)
-            except RamifyError as error:
-                log_event("reload failed, old model stays in use", logging.WARNING, model=served.name, problem=str(error))
+        """Reload every model until no new signal has come; one that fails to load stays in use as it was."""
+        while self._reloads:
+            followed = self._reloads
+            for served in list(self._services.registry):
+                await self._reload_model(served.name)
+            self._reloads = min(1, self._reloads - followed)
+
+    async def _reload_model(self, name: str) -> None:
+        try:
+            await self._services.reload_pool.run(None, self._services.registry.reload, name)
+            self._services.metrics.loaded.labels(name).set_to_current_time()
+            log_event("model reloaded", model=name)
+        except RamifyError as error:
+            log_event("reload failed, old model stays in use", logging.WARNING, model=name, problem=str(error))
+        except Exception:  # the next signal must find a server that still reloads
+            logging.getLogger("ramify.server").error("defect", exc_info=True)

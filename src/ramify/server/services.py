@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -73,6 +74,7 @@ Result = TypeVar("Result")
 LOG_INTERVAL = 5.0  # seconds between two log lines on the same event
 LOCAL = Caller("local", "admin")
 MAX_WAITING = 64
+MAX_RELOADS = 8
 
 
 class Services:
@@ -93,14 +95,17 @@ class Services:
         self.table_pool = BoundedPool(settings.limits.uploads, MAX_WAITING, "tables")
         self.slow_pool = BoundedPool(settings.threads, MAX_WAITING, "slow_pool")  # for other long work
         self.explain_pool = BoundedPool(max(1, settings.threads // 2), MAX_WAITING, "explain")  # the longest has its own
+        self.reload_pool = BoundedPool(1, MAX_RELOADS, "reload")  # one at a time: the last one reads the newest files
         self.review_pool = BoundedPool(1, 10_000, "reviews")  # the one thread that uses the review store
         room = settings.limits.open_reviews, settings.limits.review_bytes
         self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews, *room)
+        self.summing = asyncio.Lock()  # one summary of all reviews at a time
         self.background, self.not_queued = BackgroundTasks(self.memory), RareLog()
 
     def close(self) -> None:
         """Finish running work and close files."""
-        for part in (self.batcher, self.slow_pool, self.explain_pool, self.table_pool, self.review_pool, self.reviews):
+        pools = (self.slow_pool, self.reload_pool, self.explain_pool, self.table_pool, self.review_pool)
+        for part in (self.batcher, *pools, self.reviews):
             if part is not None:
                 part.close()
 

@@ -17,6 +17,7 @@ from typing import IO
 from ramify.server.errors import ApiError
 
 HELD = 1 << 22  # bytes in memory before the sender has to wait, or results go to a file
+CHUNK_BYTES = 64  # of memory for a chunk beside its content
 LONGEST = 1 << 23  # bytes of a line
 
 
@@ -41,7 +42,7 @@ class ByteInput:
         await self._room.wait()
         with self._changed:
             self._chunks.append(chunk)
-            self._held += len(chunk)
+            self._held += len(chunk) + CHUNK_BYTES
             if self._held > HELD:
                 self._room.clear()
             self._changed.notify()
@@ -54,21 +55,19 @@ class ByteInput:
 
     def lines(self) -> Iterator[bytes]:
         """Every line with its end; only the last may lack one."""
-        begun: list[bytes] = []  # pieces of an incomplete line
-        length = 0
+        begun = bytearray()  # an incomplete line
         while (chunk := self._take()) is not None:
             pieces = BytesIO(chunk).readlines()
             if begun and pieces[0].endswith(b"\n"):
-                yield b"".join((*begun, pieces.pop(0)))
-                begun, length = [], 0
+                yield bytes(begun + pieces.pop(0))
+                begun.clear()
             if pieces and not pieces[-1].endswith(b"\n"):
-                begun.append(pieces.pop())
-                length += len(begun[-1])
-            if length > LONGEST:
+                begun += pieces.pop()
+            if len(begun) > LONGEST:
                 raise line_too_long()
             yield from pieces
         if begun:
-            yield b"".join(begun)
+            yield bytes(begun)
 
     def _take(self) -> bytes | None:
         """The next bytes; None at the end."""
@@ -82,7 +81,7 @@ class ByteInput:
             if not self._chunks:
                 return None
             chunk = self._chunks.popleft()
-            self._held -= len(chunk)
+            self._held -= len(chunk) + CHUNK_BYTES
             if self._held <= HELD:
                 self._loop.call_soon_threadsafe(self._room.set)
             return chunk

@@ -31,6 +31,7 @@ VERSION = 1
 WAIT = 10.0  # seconds to wait for another process
 ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
 PARTS = ("", "-wal", "-journal")  # of a database: its file, its write-ahead log, and the journal of a change under way
+MOST_DECISIONS = 1_000  # about one document
 PAGE_BYTES = 1 << 22  # of documents that are read at a time
 COPIES = 5  # tries to copy a database that is being changed
 # what another process, or a full disk, does to a sound file
@@ -219,8 +220,12 @@ class ReviewStore:
         if self.most_open is not None and self.count() + more > self.most_open:
             advice = "decide about some of them first"
             raise ApiError(507, "queue-full", f"the review queue is full with {self.most_open:,} open documents; {advice}.")
+        self._check_size(1, more)
+
+    def _check_size(self, times: int, more: int = 0) -> None:
+        """Refuse if the file is larger than so many times what may be queued: people decide also when the queue is full."""
         pages, free, size = (self._query(f"PRAGMA {name}", ())[0][0] for name in ("page_count", "freelist_count", "page_size"))
-        if self.most_bytes is not None and (pages - free) * size + more > self.most_bytes:
+        if self.most_bytes is not None and (pages - free) * size + more > times * self.most_bytes:
             advice = "export its decisions and start with a new one"
             raise ApiError(507, "queue-full", f"the review file has its {self.most_bytes / 1e6:,.0f} MB; {advice}.")
 
@@ -273,6 +278,10 @@ class ReviewStore:
         with self._transaction() as base:
             if not base.execute("UPDATE documents SET is_done = 1 WHERE id = ?", (number,)).rowcount:
                 return None
+            if base.execute("SELECT count(*) FROM decisions WHERE document = ?", (number,)).fetchone()[0] >= MOST_DECISIONS:
+                said = f"there are {MOST_DECISIONS:,} decisions about document number {number}; no more are taken."
+                raise ApiError(409, "too-many-decisions", said)
+            self._check_size(2)
             insert = "INSERT INTO decisions (document, reviewer, action, labels, comment, at) VALUES (?, ?, ?, ?, ?, ?)"
             base.execute(insert, (number, reviewer, action, _dump(list(labels)), comment, _now()))
         return self.get(number)

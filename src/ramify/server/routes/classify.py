@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
@@ -23,6 +25,7 @@ from ramify.workflows import PredictOptions
 
 router = APIRouter(prefix="/v1", tags=["predictions"], route_class=DirectRoute)
 
+MOST_LABELS = 2_000  # that are written at a time
 LABEL_BYTES = 700  # of memory for a label with its path, until the answer is written
 
 
@@ -48,7 +51,7 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     answered = ((text, result) for text, result in zip(texts, results, strict=True) if result["problem"] is None)
     if uncertain := [(text, None) for text, result in answered if confidence_of(result) < least]:
         queue_in_background(services, served, uncertain, caller.name)
-    return Response(to_json({"model": served.name, "results": results}), media_type="application/json")
+    return Response(await _to_json(served.name, results), media_type="application/json")
 
 
 @router.post("/explain", responses=refusals(404, 415), response_model=ExplainOut)
@@ -64,6 +67,20 @@ async def explain(request: Request, asked: ExplainIn) -> Response:
     work = partial(explain_text, served, asked.text, asked.label, asked.true)
     made = await services.explain_pool.run(seconds, lambda: to_json(work()))
     return Response(made, media_type="application/json")
+
+
+async def _to_json(model: str, results: list[dict[str, Any]]) -> bytes:
+    """The answer, written in parts of so many labels: all at once, a large one would keep other requests waiting."""
+    parts: list[bytes] = []
+    start = n_labels = 0
+    for end, result in enumerate(results, start=1):
+        n_labels += len(result["labels"]) + len(result["others"])
+        if n_labels >= MOST_LABELS or end == len(results):
+            parts.append(to_json(results[start:end])[1:-1])
+            start, n_labels = end, 0
+            if end < len(results):
+                await asyncio.sleep(0)  # others come first
+    return b'{"model":%b,"results":[%b]}' % (to_json(model), b",".join(parts))
 
 
 def _note(request: Request, services: Services, texts: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -20,13 +21,14 @@ ModelName = Annotated[str, Path(max_length=64, description="The model's name.")]
 @router.get("", responses=refusals())
 async def list_models(services: Parts, caller: Reader) -> Models:
     """All models; the default comes first."""
-    return Models(models=[_to_schema(services.registry, served) for served in services.registry])
+    # in a thread, since it looks at files, which may be on a disk that does not answer
+    return Models(models=[await asyncio.to_thread(_to_schema, services.registry, served) for served in services.registry])
 
 
 @router.get("/{model}", responses=refusals(404))
 async def get_model(services: Parts, caller: Reader, model: ModelName) -> Model:
     """One model."""
-    return _to_schema(services.registry, services.registry.find(model))
+    return await asyncio.to_thread(_to_schema, services.registry, services.registry.find(model))
 
 
 @router.get("/{model}/report", responses=refusals(404))
@@ -43,13 +45,13 @@ async def reload_model(services: Parts, caller: Admin, model: ModelName) -> Mode
     """Load the model again from its directory; running requests use the old one."""
     services.registry.find(model)
     try:
-        served = await services.slow_pool.run(services.settings.limits.upload_seconds, services.registry.reload, model)
+        served = await services.reload_pool.run(services.settings.limits.upload_seconds, services.registry.reload, model)
     except ApiError:
         raise
     except RamifyError as error:
         raise ApiError(409, "bad-model", f"the old model stays in use: {error}") from None
     services.metrics.loaded.labels(served.name).set_to_current_time()
-    return _to_schema(services.registry, served)
+    return await asyncio.to_thread(_to_schema, services.registry, served)
 
 
 def _to_schema(registry: ModelRegistry, served: ServedModel) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from pydantic_core import to_json
 from ramify.server.dependencies import DirectRoute, Parts, Reviewer, SmallRoute, allowed, refusals
 from ramify.server.errors import ApiError
 from ramify.server.predictions import check_texts, queue_texts
-from ramify.server.reviews import Review, Summary, export_rows, summarize, training_rows
+from ramify.server.reviews import Review, Summary, Tally, export_rows, training_rows
 from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage
 from ramify.server.services import Services
 
@@ -70,7 +71,15 @@ async def summary(services: Parts, caller: Reviewer, model: ModelName = None) ->
     def path_of(label: str) -> list[str] | None:
         return next((list(known.path_of(known.index(label))) for known in taxonomies if label in known), None)
 
-    return await services.on_reviews(lambda: summarize(store.all(model=model), path_of))
+    tally, reviews, seconds = Tally(path_of), store.all(model=model), services.settings.limits.seconds
+    try:
+        async with asyncio.timeout(seconds), services.summing:
+            while await services.on_reviews(tally.add_some, reviews):
+                pass  # decisions of others come in between
+    except TimeoutError:
+        advice = "name a model, or use 'ramify reviews summary'"
+        raise ApiError(504, "too-slow", f"the summary took longer than {seconds:g} seconds; {advice}.") from None
+    return tally.summary()
 
 
 @router.get(
