@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from sys import getsizeof
@@ -17,6 +18,7 @@ from ramify.data.csv_tables import Row, Rows
 from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import open_file_set, wanted_of
 from ramify.data.folders import file_names
+from ramify.data.frames import SOURCE, Frame, column_names, refuse_splits, stream_frame
 from ramify.data.labels import LabelCells, read_cell, read_labels
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.svmlight import read_vectors
@@ -31,7 +33,7 @@ MERGE = "--merge-spellings takes each for one label"
 
 
 def read_corpus(
-    path: str | Path, *, text: str | Sequence[str] | None = None, label: str | Sequence[str] | None = None,
+    path: str | Path | Frame, *, text: str | Sequence[str] | None = None, label: str | Sequence[str] | None = None,
     label_separator: str | None = None, is_label: Callable[[str], bool] | None = None, like: dict[str, Any] | None = None,
     strict: bool = False, encoding: str | None = None, sheet: str | None = None, merge_spellings: bool = False,
     may_be_empty: bool = False,
@@ -39,7 +41,7 @@ def read_corpus(
     """Read documents and labels from CSV, TSV, JSON, Parquet, a spreadsheet, svmlight, or a folder of text files.
 
     path: a file; or a directory or a pattern such as ``parts/*.csv`` for all its files, sorted by name; or a directory with
-    text files in folders, which are their labels.
+    text files in folders, which are their labels; or a data frame or another table in memory.
     text, label: column names (default: detected). The texts of several columns are joined: "title,body"; several label columns
     are levels: "level1,level2".
     label_separator: between labels of one cell (default: detected).
@@ -50,45 +52,82 @@ def read_corpus(
     merge_spellings: take labels that differ in case or white space for one, and an inner node for its own path.
     may_be_empty: accept a table without rows.
     """
-    path, encoding = as_path(path, "path"), known_encoding(encoding)
+    encoding = known_encoding(encoding)
     check_flag(strict, "strict")
     check_flag(merge_spellings, "merge_spellings")
-    is_set = is_file_set(path)
-    given: TableFormat | None = None
-    if is_set:
-        parts = open_file_set(path, encoding)
-        names, sample = list(parts.names), first_rows(parts.rows())
-        formats = [(part, parts.format) for part in parts.paths]
-    elif (given := find_format(path, encoding, sheet)).kind == "svmlight":
-        corpus = read_vectors(path)
-        check_corpus(corpus, strict, may_be_empty)
-        return corpus
-    else:
-        names, rows = stream_table(path, given)
-        sample = first_rows(rows)
-        formats = [(path, given)]
-    columns = training_columns(str(path), names, sample, text, label, like)
+    refuse_splits(path)
+    opened = _open_frame(path) if isinstance(path, Frame) else _open_files(as_path(path, "path"), encoding, sheet)
+    if isinstance(opened, Corpus):
+        check_corpus(opened, strict, may_be_empty)
+        return opened
+    columns = training_columns(opened.source, opened.names, opened.sample, text, label, like)
     texts: list[str] = []
-    held = UnpackedSize.of(path, [] if given is not None and given.kind == "folder" else [part for part, _ in formats])
-    each = [RowCollector(columns, held) for _ in formats]
-    with stage(f"reading {path if is_set else path.name}") as step:
-        for collected, (part, one) in zip(each, formats, strict=True):
-            for some in collected.batches(part, wanted_of(part, one, columns.wanted)):
+    held = UnpackedSize.of(opened.source, opened.packed)
+    each = [RowCollector(columns, held) for _ in opened.parts]
+    with stage(f"reading {Path(opened.source).name}") as step:
+        for collected, part in zip(each, opened.parts, strict=True):
+            for some in collected.batches(part.source, part.stream(columns.wanted)):
                 texts += some
                 step.advance(len(some))
     cells = [cell for collected in each for cell in collected.cells]
     labels = read_labels(cells, label_separator, is_label, merge_spellings)
-    bad, lines = [bad for collected in each for bad in collected.bad], [collected.lines for collected in each]
-    files, is_folder = [str(part) for part, _ in formats], given is not None and given.kind == "folder"
-    if is_folder:
-        all_files = file_names(path)
-        files, lines = [all_files[number - 1] for number in lines[0]], [[1]] * len(lines[0])
-    locations = DocumentLocations.of(files, lines) if is_set or is_folder else None
-    found = found_columns(columns, labels)
-    remarks = [*format_remarks(given, encoding), *label_remarks(labels, merge_spellings)]
-    corpus = Corpus(str(path), texts, labels.labels, () if locations else lines[0], bad, found, locations, remarks)
+    lines = [collected.lines for collected in each]
+    locations = opened.locate(lines)
+    bad, remarks = [bad for collected in each for bad in collected.bad], label_remarks(labels, merge_spellings)
+    found, numbers = found_columns(columns, labels), () if locations else lines[0]
+    corpus = Corpus(opened.source, texts, labels.labels, numbers, bad, found, locations, [*opened.remarks, *remarks])
     check_corpus(corpus, strict, may_be_empty)
     return corpus
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One file of a table, or a table in memory. stream: gives its rows with some columns."""
+
+    source: str
+    stream: Callable[[Sequence[str]], Items]
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenTable:
+    """A table whose columns and first rows are known. packed: its files. locate: where documents are, by lines of each part."""
+
+    source: str
+    names: list[str]
+    sample: Sample
+    parts: list[_Part]
+    packed: Sequence[Path] = ()
+    remarks: Sequence[str] = ()
+    locate: Callable[[list[list[int]]], DocumentLocations | None] = lambda lines: None
+
+
+def _open_frame(frame: Any) -> _OpenTable:
+    names = column_names(frame)
+    sample = first_rows(stream_frame(frame, names))
+    return _OpenTable(SOURCE, names, sample, [_Part(SOURCE, lambda wanted: stream_frame(frame, wanted))])
+
+
+def _open_files(path: Path, encoding: str | None, sheet: str | None) -> _OpenTable | Corpus:
+    """The table in a file, in many files, or in a folder; a corpus for a file of vectors."""
+    if is_file_set(path):
+        files = open_file_set(path, encoding)
+        parts = [_Part(str(part), partial(wanted_of, part, files.format)) for part in files.paths]
+        locate = partial(DocumentLocations.of, [str(part) for part in files.paths])
+        return _OpenTable(str(path), list(files.names), first_rows(files.rows()), parts, files.paths, locate=locate)
+    given = find_format(path, encoding, sheet)
+    if given.kind == "svmlight":
+        return read_vectors(path)
+    names, rows = stream_table(path, given)
+    parts, remarks = [_Part(str(path), partial(wanted_of, path, given))], format_remarks(given, encoding)
+    if given.kind == "folder":
+        return _OpenTable(str(path), names, first_rows(rows), parts, locate=partial(_locate_files, path))
+    return _OpenTable(str(path), names, first_rows(rows), parts, [path], remarks)
+
+
+def _locate_files(folder: Path, lines: list[list[int]]) -> DocumentLocations:
+    """The file of each document of a folder; its number is its line."""
+    files = file_names(folder)
+    return DocumentLocations.of([files[number - 1] for number in lines[0]], [[1]] * len(lines[0]))
 
 
 def found_columns(columns: Columns, labels: LabelCells) -> dict[str, Any]:
@@ -173,13 +212,12 @@ class RowCollector:
     bad: list[BadRow] = field(default_factory=list)
     _size: int = 0  # of what was held since it was last counted
 
-    def texts(self, path: Path, items: Items) -> Iterator[str]:
+    def texts(self, source: str, items: Items) -> Iterator[str]:
         """Stream the texts of usable rows."""
-        return chain.from_iterable(self.batches(path, items))
+        return chain.from_iterable(self.batches(source, items))
 
-    def batches(self, path: Path, items: Items) -> Iterator[list[str]]:
+    def batches(self, source: str, items: Items) -> Iterator[list[str]]:
         """The texts of usable rows, some at a time."""
-        source = str(path)
         for item in items:
             texts = self._take_block(item) if isinstance(item, RowBlock) else None
             if texts is None:

@@ -44,7 +44,7 @@ class FileTexts:
     def texts(self, collector: RowCollector | None = None) -> Iterator[str]:
         """Read the file. collector: stores labels, lines and bad rows."""
         items = wanted_of(self.path, self.format, self.columns.wanted, self.rows)
-        return (collector or RowCollector(self.columns)).texts(self.path, items)
+        return (collector or RowCollector(self.columns)).texts(str(self.path), items)
 
 
 @dataclass(frozen=True, slots=True)
