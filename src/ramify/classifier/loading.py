@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ramify import learners
 from ramify.calibration import CALIBRATIONS
+from ramify.classifier.class_columns import check_classes
 from ramify.classifier.fitting import RULES, TrainingData, refuse_misfit
 from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
@@ -81,7 +82,8 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.guarantee_ = _guarantee(stored, made.taxonomy_)
     made.form_ = LabelFormat.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
-    made.classes_ = np.asarray(made.taxonomy_.names)
+    made.classes = about.get("classes", "nodes")
+    check_classes(made.classes)
     made.sizes_ = sizes = stored.arrays.get("figures.sizes")
     if sizes is not None and (sizes.dtype != np.int64 or sizes.shape != (len(made.taxonomy_),) or np.any(sizes < 0)):
         raise ModelError("the numbers of documents do not fit the taxonomy; train the model again.")

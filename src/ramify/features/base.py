@@ -102,5 +102,14 @@ def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False
     try:
         return csr_array(validate_data(estimator, X, reset=reset, **options))
     except ValueError as error:
-        advice = " Fill in missing values first." if "NaN" in str(error) else ""
-        raise InputError(first_sentence(error) + advice) from None
+        raise InputError(first_sentence(error) + _advice(estimator, str(error))) from None
+
+
+def _advice(estimator: Any, problem: str) -> str:
+    """What to do about a matrix that scikit-learn refuses."""
+    if "NaN" in problem:
+        return " Fill in missing values first."
+    if "feature names should match" in problem:
+        names = ", ".join(map(repr, estimator.feature_names_in_[:5].tolist()))
+        return f" Give the columns of training, in the same order: {names}{' …' if estimator.n_features_in_ > 5 else ''}."
+    return " Give the columns of training, in the same order." if "is expecting" in problem else ""
