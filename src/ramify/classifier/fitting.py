@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 from scipy.sparse.linalg import norm as sparse_norm
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing
 
 from ramify import decisions
@@ -21,8 +21,9 @@ from ramify.classifier.guarantees import Guarantee
 from ramify.data.corpus import StoredTexts
 from ramify.decisions import DecisionRule, FittableRule, RefiningRule, fit_conformal
 from ramify.errors import InputError, LabelError, ModelError, suggest
-from ramify.features import FeatureUnion, TermSelector
+from ramify.features import FeatureUnion, TermSelector, Transformer
 from ramify.features.base import BaseVectorizer
+from ramify.learners import ScikitLearner
 from ramify.learners.base import Learner
 from ramify.parallel import stage
 from ramify.persistence import are_finite, are_indices, are_offsets
@@ -179,21 +180,24 @@ def count_texts(texts: Any) -> int:
 # ---- features ----------------------------------------------------------------------------------------------------------
 
 
-def new_vectorizer(given: Any) -> Any:
-    """An unfitted copy of the user's vectorizer, or of a list of them as blocks side by side."""
+def new_vectorizer(given: Any, params: dict[str, Any]) -> Any:
+    """An unfitted copy of the user's vectorizer, or of a list of them as blocks side by side, with other parameters."""
     if isinstance(given, (list, tuple)):
-        return clone(FeatureUnion(given))
+        return clone(FeatureUnion(given)).set_params(**params)
     allowed = "a vectorizer, such as ramify.features.Vectorizer(), or a list of them"
     check_kind(given, BaseEstimator, "features", allowed)
     if not hasattr(given, "transform"):
         raise InputError(f"features is {describe(given)}, which turns no texts into features; give {allowed}.")
-    return clone(given)
+    made = clone(given).set_params(**params)
+    return made if isinstance(made, BaseVectorizer) else Transformer(made)
 
 
-def new_learner(given: Any) -> Any:
-    """An unfitted copy of the user's learner."""
-    check_kind(given, Learner, "learner", "a learner of ramify.learners, such as RecursiveSVM()")
-    return clone(given)
+def new_learner(given: Any, params: dict[str, Any]) -> Any:
+    """An unfitted copy of the user's learner, with other parameters."""
+    if isinstance(given, BaseEstimator) and not isinstance(given, Learner) and is_classifier(given):
+        return ScikitLearner(estimator=clone(given).set_params(**params))
+    check_kind(given, Learner, "learner", "a learner of ramify.learners, such as RecursiveSVM(), or a scikit-learn classifier")
+    return clone(given).set_params(**params)
 
 
 def selector_for(selector: Any, learner: Any) -> Any:
@@ -214,7 +218,8 @@ def selector_for(selector: Any, learner: Any) -> Any:
 def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> csr_array:
     """Fit a vectorizer, select terms, and return the matrix of the texts."""
     counts = isinstance(vectorizer, BaseVectorizer) and selector is not None
-    X = vectorizer.fit_count(texts) if counts else vectorizer.fit_transform(texts)
+    labels = (Y,) if isinstance(vectorizer, Transformer) else ()  # which may select features by them
+    X = vectorizer.fit_count(texts) if counts else vectorizer.fit_transform(texts, *labels)
     if X.shape[0] != Y.shape[0]:
         raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry per text.")
     if not counts:

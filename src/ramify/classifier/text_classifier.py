@@ -160,12 +160,17 @@ class TextClassifier(ScikitClassifier):
     def new_parts(self, system: System, taxonomy: Taxonomy, documents: Any = ()) -> tuple[Any, Any]:
         """An unfitted vectorizer and learner: those that were given, or the system's. documents: that shall be vectorized."""
         params = given_params(self)
-        vectorizer = system.vectorizer() if self.features is None else fitting.new_vectorizer(self.features)
-        vectorizer = vectorizer_for(documents, vectorizer.set_params(**params["features"]), self.features is not None)
+        vectorizer = system.vectorizer() if self.features is None else fitting.new_vectorizer(self.features, params["features"])
+        if self.features is None:
+            vectorizer.set_params(**params["features"])
+        vectorizer = vectorizer_for(documents, vectorizer, self.features is not None)
         if "n_jobs" in vectorizer.get_params():
             vectorizer.set_params(n_jobs=self.n_jobs)
-        learner = system.learner() if self.learner is None else fitting.new_learner(self.learner)
-        return vectorizer, learner.set_params(**params["learner"], taxonomy=taxonomy, n_jobs=self.n_jobs)
+        given = self.learner
+        learner = (
+            system.learner().set_params(**params["learner"]) if given is None else fitting.new_learner(given, params["learner"])
+        )
+        return vectorizer, learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
         """Fit the guarantee of :meth:`predict` on texts not used in training; it then holds for texts of the same source."""

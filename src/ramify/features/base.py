@@ -28,6 +28,10 @@ class BaseVectorizer(TransformerMixin, BaseEstimator, ABC):
     kind: ClassVar[str]  # its name in model files
     selected_columns_: Ints | None = None
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        # no set_output, as scikit-learn's TfidfVectorizer has none: the matrix is sparse, whatever is configured for all
+        super().__init_subclass__(**{**settings, "auto_wrap_output_keys": None})
+
     @abstractmethod
     def fit_count(self, documents: Any) -> csr_array:
         """Fit, and return the matrix before weighting."""
