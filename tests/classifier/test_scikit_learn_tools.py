@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict, cross_val_score, learning_curve, permutation_test_score
 from sklearn.multiclass import OneVsRestClassifier
@@ -16,6 +18,7 @@ from ramify import Taxonomy, TextClassifier
 from ramify.classifier.class_columns import label_nodes
 from ramify.decisions import IsotonicSmooth
 from ramify.errors import InputError, LabelError
+from ramify.features import FeatureUnion
 from ramify.systems import SYSTEMS
 
 ARRAY = np.array(LABELS)
@@ -242,3 +245,13 @@ def test_tools_that_train_several_classifiers(tool):
 def test_rules_that_refine_probabilities_work_with_labels_as_classes():
     P = made("nb", decision=IsotonicSmooth(at_least_one=True)).fit(TEXTS, LABELS).predict_proba(TEXTS)
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_frames_as_output_of_all_transformers_change_nothing(output):
+    with sklearn.config_context(transform_output=output):
+        fitted = TextClassifier().fit(TEXTS, LABELS)
+        assert fitted.predict(TEXTS).tolist() == LABELS
+        foreign = TextClassifier("svm", features=make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0)))
+        assert foreign.fit(TEXTS, LABELS).predict(TEXTS).tolist() == LABELS
+    assert not hasattr(FeatureUnion(), "set_output")

@@ -67,7 +67,7 @@ class TextClassifier(ScikitClassifier):
     the "labels" of training documents, in sorted order, as scikit-learn's tools need.
 
     Documents are texts in a list, an array, or a column of pandas, polars or pyarrow; or rows of numbers: a sparse matrix, a
-    2-D array, or a data frame. Labels may have any form that :func:`ramify.taxonomy.read_labels` lists.
+    2-D array, or a data frame. Labels may have any form that ``ramify.taxonomy.read_labels`` lists.
 
     ``sizes_``: training documents at or below each node. ``report_``: the evaluation, as plain values, or None.
     ``calibration_``: turns scores into probabilities. ``guarantee_``: the conformal predictor of :meth:`predict`, or None.
@@ -157,13 +157,14 @@ class TextClassifier(ScikitClassifier):
             self._fit_guarantee(kept.documents, taxonomy.encode(kept.rows), fitting.is_single_label(Y, taxonomy))
         return self
 
-    def new_parts(self, system: System, taxonomy: Taxonomy, documents: Any = ()) -> tuple[Any, Any]:
+    def new_parts(self, system: System, taxonomy: Taxonomy, documents: Any = None) -> tuple[Any, Any]:
         """An unfitted vectorizer and learner: those that were given, or the system's. documents: that shall be vectorized."""
         params = given_params(self)
         vectorizer = system.vectorizer() if self.features is None else fitting.new_vectorizer(self.features, params["features"])
         if self.features is None:
             vectorizer.set_params(**params["features"])
-        vectorizer = vectorizer_for(documents, vectorizer, self.features is not None)
+        if documents is not None:
+            vectorizer = vectorizer_for(documents, vectorizer, self.features is not None)
         if "n_jobs" in vectorizer.get_params():
             vectorizer.set_params(n_jobs=self.n_jobs)
         given = self.learner
