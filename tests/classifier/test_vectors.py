@@ -98,6 +98,8 @@ def test_features_that_do_not_suit_the_documents_are_refused():
         TextClassifier("nb", features=Vectorizer()).fit(X, LABELS)
     with pytest.raises(InputError, match=r"features=Vectors\(\) takes a matrix of numbers, and the documents are texts"):
         TextClassifier("nb", features=Vectors()).fit(TEXTS, LABELS)
+    with pytest.raises(InputError, match="'ngram_range' is a parameter of features of texts; leave it out"):
+        TextClassifier("nb", params={"ngram_range": (1, 2)}).fit(X, LABELS)
     with pytest.raises(InputError, match="3 documents to explain; give one at a time"):
         TextClassifier("nb").fit(X, LABELS).explain(X[:3])
 

@@ -54,12 +54,17 @@ def one_document(given: Any) -> Any:
     return read_documents([given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given])
 
 
-def vectorizer_for(documents: Any, vectorizer: Any, is_given: bool) -> Any:
-    """The vectorizer to train with: a matrix needs none; refuses one that reads texts."""
+def vectorizer_for(documents: Any, vectorizer: Any, is_given: bool, params: dict[str, Any]) -> Any:
+    """The vectorizer to train with: a matrix needs none; refuses one that reads texts, and parameters for it."""
     if not is_matrix(documents):
         if isinstance(vectorizer, Vectors):
             raise InputError("features=Vectors() takes a matrix of numbers, and the documents are texts; leave features out.")
         return vectorizer
+    if not is_given and params:
+        name = next(iter(params))
+        raise InputError(
+            f"the documents are a matrix of numbers, and {name!r} is a parameter of features of texts; leave it out."
+        )
     if not is_given:
         return Vectors()
     if isinstance(vectorizer, (Vectorizer, FeatureUnion)):

@@ -164,7 +164,7 @@ class TextClassifier(ScikitClassifier):
         if self.features is None:
             vectorizer.set_params(**params["features"])
         if documents is not None:
-            vectorizer = vectorizer_for(documents, vectorizer, self.features is not None)
+            vectorizer = vectorizer_for(documents, vectorizer, self.features is not None, params["features"])
         if "n_jobs" in vectorizer.get_params():
             vectorizer.set_params(n_jobs=self.n_jobs)
         given = self.learner
