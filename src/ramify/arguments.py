@@ -139,3 +139,44 @@ def as_numbers(given: Any, what: str, advice: str, shape: tuple[int, ...] | None
     if shape is not None and array.shape != shape:
         raise InputError(f"the {what} have shape {array.shape}, not {shape}; {advice}.")
     return array
+
+
+# ---- columns and data frames ------------------------------------------------------------------------------------------
+# Those of pandas, polars and pyarrow are known by what they can do, so that none of these packages is imported.
+
+
+def frame_columns(given: Any) -> list[Any] | None:
+    """The names of the columns of a data frame or a table; None for anything else."""
+    if len(getattr(given, "shape", ())) != 2 or not hasattr(given, "columns"):
+        return None
+    names = getattr(given, "column_names", None)  # of pyarrow, whose columns are arrays
+    return list(given.columns if names is None else names)
+
+
+def as_list(given: Any) -> Any:
+    """A column of a data frame as a list; anything else as it is.
+
+    >>> import polars
+    >>> as_list(polars.Series(["a", None])), as_list("a")
+    (['a', None], 'a')
+    """
+    for name in ("to_pylist", "to_list"):  # of pyarrow; of pandas and polars
+        if callable(method := getattr(given, name, None)):
+            return method()
+    if not hasattr(given, "__iter__") and hasattr(given, "__array__") and np.asarray(given).ndim:
+        return np.asarray(given)
+    return given
+
+
+def is_column(given: Any) -> bool:
+    """Whether something is a column of a data frame."""
+    return any(callable(getattr(given, name, None)) for name in ("to_pylist", "to_list"))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one in a column: None, NaN, NaT or NA."""
+    if value is None:
+        return True
+    if isinstance(value, (str, bytes, list, tuple, np.ndarray)):
+        return False
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, (float, np.floating)) and value != value)

@@ -20,6 +20,8 @@ __all__ = [
     "suggest",
 ]
 
+SHORT = 3  # letters of a word in which one wrong letter makes a large difference
+
 
 class RamifyError(ValueError):
     """Something that the user can put right; the message says how."""
@@ -50,8 +52,12 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
     >>> suggest("aple", ["apple", "pear"])
     " Did you mean 'apple'?"
+    >>> suggest("SVM", ["svm", "lr"])
+    " Did you mean 'svm'?"
     """
-    near = get_close_matches(word, list(known), n=2, cutoff=0.75)
+    by_folded = {each.casefold(): each for each in known}
+    cutoff = 0.75 if len(word) > SHORT else 0.6  # one wrong letter of three is a third of the word
+    near = [by_folded[each] for each in get_close_matches(word.casefold(), list(by_folded), n=2, cutoff=cutoff)]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

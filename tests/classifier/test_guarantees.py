@@ -12,7 +12,7 @@ import ramify
 from ramify import TextClassifier
 from ramify.classifier.fitting import as_new, split_rows, take
 from ramify.classifier.loading import from_stored
-from ramify.classifier.text_classifier import to_stored
+from ramify.classifier.saving import to_stored
 from ramify.decisions import Best
 from ramify.errors import InputError, ModelError
 from ramify.features import Vectors

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.classifier.fitting import decide_by, values_for
+from ramify.classifier.inputs import one_document, refuse_other_kind
 from ramify.errors import LabelError
 from ramify.features.base import BaseVectorizer
 from ramify.learners.base import Evidence
@@ -101,7 +102,9 @@ class Case:
     def __init__(self, classifier: TextClassifier, text: Any) -> None:
         self.text, self.vectorizer, self.learner = text, classifier.vectorizer_, classifier.learner_
         self.taxonomy, self.rule = classifier.taxonomy_, classifier.decision_
-        self.x: csr_array = self.vectorizer.transform([text])
+        documents = one_document(text)
+        refuse_other_kind(documents, self.vectorizer)
+        self.x: csr_array = self.vectorizer.transform(documents)
         self.x.sort_indices()
         self.scores: NDArray[np.float32] = self.learner.scores(self.x)
         self.values = values_for(self.rule, self.learner, self.scores)

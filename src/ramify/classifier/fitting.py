@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 from scipy.sparse.linalg import norm as sparse_norm
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import _safe_indexing
 
 from ramify import decisions
-from ramify.arguments import check_kind, describe, entries, sized_entries
+from ramify.arguments import as_list, as_numbers, check_kind, describe, frame_columns, sized_entries
 from ramify.calibration import LogPotentials, calibration_class
 from ramify.classifier.guarantees import Guarantee
 from ramify.data.corpus import StoredTexts
 from ramify.decisions import DecisionRule, FittableRule, RefiningRule, fit_conformal
-from ramify.errors import InputError, ModelError, suggest
-from ramify.features import FeatureUnion, TermSelector
+from ramify.errors import InputError, LabelError, ModelError, suggest
+from ramify.features import FeatureUnion, TermSelector, Transformer
 from ramify.features.base import BaseVectorizer
+from ramify.learners import ScikitLearner
 from ramify.learners.base import Learner
 from ramify.parallel import stage
 from ramify.persistence import are_finite, are_indices, are_offsets
-from ramify.taxonomy import Taxonomy, most_specific
+from ramify.systems import System
+from ramify.taxonomy import GivenLabels, Taxonomy, most_specific
 
 Ints = NDArray[np.int64]
 MULTI_LABEL_FRACTION = 0.05  # of documents with multiple labels; from it on, predictions may have multiple labels
@@ -65,15 +68,96 @@ def split_rows(n_documents: int, keep_back: float) -> tuple[Ints, Ints]:
     return np.sort(order[n_kept:]), np.sort(order[:n_kept])
 
 
-def split_texts(texts: Any, rows: list[list[str]], keep_back: float) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
-    """Texts to train on and texts to keep back, and the labels of both."""
-    if (fraction := check_fraction(keep_back)) == 0:
-        return entries(texts, "texts"), None, rows, []
-    texts = sized_entries(texts, "texts")
-    if count_texts(texts) != len(rows):
-        raise InputError(f"there are {count_texts(texts)} texts but labels for {len(rows)}; give one entry per text.")
-    train, kept = split_rows(len(rows), fraction)
-    return take(texts, train), take(texts, kept), [rows[i] for i in train], [rows[i] for i in kept]
+@dataclass(frozen=True, slots=True)
+class TrainingSet:
+    """Documents, their labels as names, and how much each counts; without weights, all count the same."""
+
+    documents: Any
+    rows: list[list[str]]
+    weights: NDArray[np.float64] | None = None
+
+    def at(self, positions: Ints) -> TrainingSet:
+        """Some of the documents."""
+        weights = None if self.weights is None else self.weights[positions]
+        return TrainingSet(take(self.documents, positions), [self.rows[i] for i in positions], weights)
+
+
+def training_sets(
+    documents: Any, rows: list[list[str]], sample_weight: Any, keep_back: float
+) -> tuple[TrainingSet, TrainingSet | None]:
+    """Documents to train on, without those of weight 0, and documents to keep back, if any."""
+    fraction = check_fraction(keep_back)
+    given = TrainingSet(documents, rows)
+    if fraction == 0 and sample_weight is None:
+        return given, None
+    given = TrainingSet(sized_entries(documents, "texts"), rows)
+    if (n := count_texts(given.documents)) != len(rows):
+        raise InputError(f"there are {n} texts but labels for {len(rows)}; give one entry per text.")
+    if sample_weight is not None:
+        weights = check_weights(sample_weight, n)
+        given = TrainingSet(given.documents, rows, weights)
+        if not weights.all():
+            given = given.at(np.flatnonzero(weights))
+    if fraction == 0:
+        return given, None
+    train, kept = split_rows(len(given.rows), fraction)
+    return given.at(train), given.at(kept)
+
+
+def encode_labels(given: GivenLabels, rows: list[list[str]]) -> csr_array:
+    """Labels as a matrix over nodes; says so where a tool has replaced the labels by numbers."""
+    try:
+        return given.taxonomy.encode(rows)
+    except LabelError as error:
+        numbers = {label for row in rows for label in row}
+        if not all(label.isdecimal() and int(label) < len(numbers) for label in numbers) or len(numbers) < 2:
+            raise
+        cause = "if scikit-learn has numbered the labels, as cross_val_predict does for probabilities, leave the taxonomy out"
+        raise LabelError(f"{error} The labels are whole numbers from 0; {cause}.") from None
+
+
+def check_weights(sample_weight: Any, n_documents: int) -> NDArray[np.float64]:
+    """Weights of documents: numbers from 0, one per document, at least one of them above 0."""
+    advice = "give one number from 0 per document"
+    weights = as_numbers(as_list(sample_weight), "sample weights", advice).astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_documents, float(weights))
+    if weights.shape != (n_documents,):
+        raise InputError(f"sample_weight.shape == {weights.shape}, expected {(n_documents,)}; {advice}.")
+    if not weights.any():
+        raise InputError("all sample weights are zero; give a number above 0 for the documents to train on.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        found = "negative values" if (weights < 0).any() else "values that are not finite"
+        raise InputError(f"the sample weights have {found}; {advice}.")
+    return weights
+
+
+def choose_rule(given: Any, system: System, multi_label: float, settings: dict[str, Any]) -> Any:
+    """The decision rule that was given, or the system's for the fraction of documents with multiple labels."""
+    if given is None:
+        has_several = multi_label >= MULTI_LABEL_FRACTION
+        given = ((has_several and system.multi_label_decision) or system.decision)()
+    if settings:
+        check_kind(given, DecisionRule, "decision", "a rule of ramify.decisions, such as Best()")
+    return with_settings(given, settings)
+
+
+def with_settings(rule: Any, settings: dict[str, Any]) -> Any:
+    """The same rule with other settings."""
+    if not settings:
+        return rule
+    has = rule_params(rule)
+    if unknown := [name for name in settings if name not in has]:
+        found = f"rule {rule.kind!r}, which decides here, has no parameter {unknown[0]!r}"
+        raise InputError(f"{found}; it has {', '.join(has) or 'none'}.{suggest(unknown[0], has)}")
+    made = replace(rule, **settings)
+    made.check()
+    return made
+
+
+def rule_params(rule: Any) -> dict[str, Any]:
+    """The settings of a decision rule, by name."""
+    return {each.name: getattr(rule, each.name) for each in fields(rule) if each.repr} if is_dataclass(rule) else {}
 
 
 def take(texts: Any, positions: Ints) -> Any:
@@ -82,33 +166,38 @@ def take(texts: Any, positions: Ints) -> Any:
         return texts[positions]
     if isinstance(texts, StoredTexts):
         return texts.take(positions)
+    if frame_columns(texts) is not None:
+        return _safe_indexing(texts, positions)
     listed = list(texts)
     return [listed[place] for place in positions.tolist()]
 
 
 def count_texts(texts: Any) -> int:
     """The number of texts, in any form that a classifier reads."""
-    return int(texts.shape[0]) if issparse(texts) or isinstance(texts, np.ndarray) else len(texts)
+    return int(texts.shape[0]) if hasattr(texts, "shape") else len(texts)
 
 
 # ---- features ----------------------------------------------------------------------------------------------------------
 
 
-def new_vectorizer(given: Any) -> Any:
-    """An unfitted copy of the user's vectorizer, or of a list of them as blocks side by side."""
+def new_vectorizer(given: Any, params: dict[str, Any]) -> Any:
+    """An unfitted copy of the user's vectorizer, or of a list of them as blocks side by side, with other parameters."""
     if isinstance(given, (list, tuple)):
-        return clone(FeatureUnion(given))
+        return clone(FeatureUnion(given)).set_params(**params)
     allowed = "a vectorizer, such as ramify.features.Vectorizer(), or a list of them"
     check_kind(given, BaseEstimator, "features", allowed)
     if not hasattr(given, "transform"):
         raise InputError(f"features is {describe(given)}, which turns no texts into features; give {allowed}.")
-    return clone(given)
+    made = clone(given).set_params(**params)
+    return made if isinstance(made, BaseVectorizer) else Transformer(made)
 
 
-def new_learner(given: Any) -> Any:
-    """An unfitted copy of the user's learner."""
-    check_kind(given, Learner, "learner", "a learner of ramify.learners, such as RecursiveSVM()")
-    return clone(given)
+def new_learner(given: Any, params: dict[str, Any]) -> Any:
+    """An unfitted copy of the user's learner, with other parameters."""
+    if isinstance(given, BaseEstimator) and not isinstance(given, Learner) and is_classifier(given):
+        return ScikitLearner(estimator=clone(given).set_params(**params))
+    check_kind(given, Learner, "learner", "a learner of ramify.learners, such as RecursiveSVM(), or a scikit-learn classifier")
+    return clone(given).set_params(**params)
 
 
 def selector_for(selector: Any, learner: Any) -> Any:
@@ -129,7 +218,8 @@ def selector_for(selector: Any, learner: Any) -> Any:
 def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> csr_array:
     """Fit a vectorizer, select terms, and return the matrix of the texts."""
     counts = isinstance(vectorizer, BaseVectorizer) and selector is not None
-    X = vectorizer.fit_count(texts) if counts else vectorizer.fit_transform(texts)
+    labels = (Y,) if isinstance(vectorizer, Transformer) else ()  # which may select features by them
+    X = vectorizer.fit_count(texts) if counts else vectorizer.fit_transform(texts, *labels)
     if X.shape[0] != Y.shape[0]:
         raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry per text.")
     if not counts:
@@ -155,14 +245,15 @@ FEWEST = 1000  # documents of a calibration, however many nodes there are
 
 
 def cross_fit(
-    learner: Any, X: csr_array, Y: csr_array, folds: list[Ints]
-) -> Iterator[tuple[Ints, tuple[csr_array, csr_array], csr_array]]:
-    """By fold: held-out documents, X and Y of the others, X of those held out; folds that leave one class are skipped."""
+    learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], weights: NDArray[np.float64] | None = None
+) -> Iterator[tuple[Ints, tuple[Any, ...], csr_array]]:
+    """By fold: held-out documents, X, Y and weights of the others, X of those held out; one class cannot be trained on."""
     with stage("fitting on held-out documents", len(folds)) as step:
         for held_out in folds:
             others = np.setdiff1d(np.arange(X.shape[0]), held_out)
             if len(held_out) and len(np.unique(most_specific(Y[others], learner.taxonomy_).indices)) > 1:
-                yield held_out, (X[others], Y[others]), as_new(X, held_out, others)
+                train = (X[others], Y[others]) if weights is None else (X[others], Y[others], weights[others])
+                yield held_out, train, as_new(X, held_out, others)
             step.advance()
 
 
@@ -254,7 +345,9 @@ def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
         rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
 
 
-def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> FittableRule:
+def fit_rule(
+    rule: FittableRule, learner: Any, X: csr_array, Y: csr_array, weights: NDArray[np.float64] | None = None
+) -> FittableRule:
     """Fit a rule on out-of-fold values: each document is scored by a learner that was not trained on it.
 
     A document with a label that no other document has cannot be predicted right, and so says nothing of the rule.
@@ -266,7 +359,8 @@ def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> Fi
     else:
         used = np.random.default_rng(0).permutation(n_docs)[: max(RULE_FOLDS, MAX_SCORES // max(1, n_nodes))]
         documents, parts = np.zeros(0, dtype=np.int64), list[Any]()
-        for held_out, train, new in cross_fit(learner, X, Y, [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)]):
+        folds = [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)]
+        for held_out, train, new in cross_fit(learner, X, Y, folds, weights):
             fitted = unfitted_copy(learner).fit(*train)
             documents, parts = np.append(documents, held_out), [*parts, values_for(rule, fitted, fitted.scores(new))]
         scores = values = np.concatenate(parts or [np.zeros((0, n_nodes))])
@@ -331,10 +425,12 @@ def _renumbered(matrix: csr_array, columns: NDArray[np.int64], n_columns: int) -
     return made
 
 
-def refuse_class_weight(learner: Any) -> None:
+def refuse_weights(learner: Any, weights: NDArray[np.float64] | None) -> None:
     """Refuse to keep training data for a learner that could not be trained on it again."""
-    if learner.get_params().get("class_weight") is not None:
-        found = "a model with class_weight cannot keep its training data, since model files do not hold the weights"
+    name = "class_weight" if learner.get_params().get("class_weight") is not None else None
+    name = "sample_weight" if weights is not None else name
+    if name is not None:
+        found = f"a model with {name} cannot keep its training data, since model files do not hold the weights"
         raise InputError(f"{found}; leave one out.")
 
 
@@ -345,7 +441,9 @@ MOST_CALIBRATED = 2_000_000  # documents × nodes that a calibration is fitted o
 MOST_NODES = 50_000  # beyond that, documents × nodes do not fit into memory
 
 
-def calibrate_learner(learner: Any, X: csr_array, Y: csr_array, has_guarantee: bool = True) -> tuple[Any, Guarantee | None]:
+def calibrate_learner(
+    learner: Any, X: csr_array, Y: csr_array, has_guarantee: bool = True, weights: NDArray[np.float64] | None = None
+) -> tuple[Any, Guarantee | None]:
     """A calibration fitted on out-of-fold scores, and an estimated guarantee if wanted; None, None where it is impossible."""
     n_docs, n_nodes = Y.shape
     if n_docs < FEWEST_HELD_OUT or n_nodes > MOST_NODES or learner.scores_candidates_only:
@@ -360,7 +458,7 @@ def calibrate_learner(learner: Any, X: csr_array, Y: csr_array, has_guarantee: b
         found = [values_for(kind, learner, scores)]
     else:
         documents, found = np.zeros(0, dtype=np.int64), []
-        for held_out, train, new in cross_fit(learner, X, Y, few_folds(n_docs, n_nodes)):
+        for held_out, train, new in cross_fit(learner, X, Y, few_folds(n_docs, n_nodes), weights):
             fitted = unfitted_copy(learner).fit(*train)
             documents, found = np.append(documents, held_out), [*found, values_for(kind, fitted, fitted.scores(new))]
     if not len(documents):

@@ -14,12 +14,13 @@ from sklearn.base import clone
 
 from ramify import learners
 from ramify.calibration import CALIBRATIONS
+from ramify.classifier.class_columns import check_classes
 from ramify.classifier.fitting import RULES, TrainingData, refuse_misfit
 from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
 from ramify.errors import ModelError, RamifyError
-from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors
+from ramify.features import FeatureUnion, TermSelector, Transformer, Vectorizer, Vectors
 from ramify.formatting import cut
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
@@ -27,12 +28,13 @@ from ramify.systems import SYSTEMS
 from ramify.taxonomy import LabelFormat, Taxonomy
 
 LONGEST = 900  # characters of a message, which may quote what a file holds
-VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, FeatureUnion, Vectors)}
+VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, FeatureUnion, Vectors, Transformer)}
 _NAIVE_BAYES = (learners.MultinomialNaiveBayes, learners.ShrinkageNaiveBayes, learners.PachinkoNaiveBayes)
 _LINEAR = (learners.OneVsRestSVM, learners.OneVsRestLogistic, learners.RecursiveSVM, learners.RecursiveLogistic)
 _STRUCTURED = (learners.TopDownSVM, learners.HierarchicalSVM, learners.OrthogonalTransfer, learners.BayesianLogistic)
 _OTHERS = (learners.PathSVM, learners.Ensemble, learners.NodeClassifiers, learners.AdaBoostMH, learners.TreeBoostMH)
-LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR, *_STRUCTURED, *_OTHERS)}
+_FOREIGN = (learners.ScikitLearner,)
+LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR, *_STRUCTURED, *_OTHERS, *_FOREIGN)}
 
 
 def load(path: str | Path, *, private: bool = False) -> TextClassifier:
@@ -81,7 +83,8 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.guarantee_ = _guarantee(stored, made.taxonomy_)
     made.form_ = LabelFormat.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
-    made.classes_ = np.asarray(made.taxonomy_.names)
+    made.classes = about.get("classes", "nodes")
+    check_classes(made.classes)
     made.sizes_ = sizes = stored.arrays.get("figures.sizes")
     if sizes is not None and (sizes.dtype != np.int64 or sizes.shape != (len(made.taxonomy_),) or np.any(sizes < 0)):
         raise ModelError("the numbers of documents do not fit the taxonomy; train the model again.")

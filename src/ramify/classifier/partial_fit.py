@@ -10,11 +10,12 @@ import numpy as np
 
 from ramify.arguments import sized_entries
 from ramify.classifier.fitting import count_texts
+from ramify.classifier.inputs import read_documents, refuse_other_kind
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
 from ramify.features.base import BaseVectorizer
 from ramify.learners.base import PartialFitLearner
-from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, normalize_labels, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, read_labels, taxonomy_of_labels
 
 if TYPE_CHECKING:
     from ramify.classifier.text_classifier import TextClassifier
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
     """Train a classifier on more texts; after an error it is unchanged."""
     learner, vectorizer = copy(trainable(classifier)), copy(classifier.vectorizer_)
-    texts = sized_entries(texts, "texts")
-    rows, many, integers = normalize_labels(labels)
+    texts = sized_entries(read_documents(texts), "texts")
+    refuse_other_kind(texts, vectorizer)
+    read = read_labels(labels, classifier.taxonomy_ if given is None else as_taxonomy(given), known=False)
+    rows, many, integers = read.rows, read.form.multi_label, read.form.integers
     if not any(rows):
         raise InputError("there is no labelled document to train on; give some.")
     taxonomy = larger_taxonomy(classifier, rows, given)
@@ -53,14 +56,14 @@ def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any)
         classifier.calibration_ = None
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
-    classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
+    classifier.vectorizer_, classifier.learner_ = vectorizer, learner
     documents = int(classifier.figures_["documents"]) + Y.shape[0]
     classifier.figures_ = {**classifier.figures_, "documents": documents, "features": vectorizer.n_features_out}
 
 
 def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int, float]:
     """Keep the number of boosting rounds that is best on some texts; returns micro F1 for each number tried."""
-    Y = classifier.taxonomy_.encode(normalize_labels(labels)[0])
+    Y = classifier.taxonomy_.encode(read_labels(labels, classifier.taxonomy_).rows)
     best, quality = classifier.learner_.choose_rounds(classifier.vectorizer_.transform(texts), Y)
     classifier.learner_ = classifier.learner_.at_round(best)
     classifier.guarantee_ = classifier.calibration_ = None

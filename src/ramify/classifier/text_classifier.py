@@ -6,38 +6,48 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ramify.arguments import check_flag, check_text, entries
+from ramify.arguments import check_flag, check_text
 from ramify.classifier import fitting
+from ramify.classifier.class_columns import (
+    check_classes,
+    check_top,
+    class_nodes,
+    finite_scores,
+    label_probabilities,
+    top_labels,
+)
+from ramify.classifier.estimator import ScikitClassifier
 from ramify.classifier.explanation import Explanation, explain
 from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_without_guarantee, predictor_of
+from ramify.classifier.inputs import read_documents, refuse_other_kind, vectorizer_for
+from ramify.classifier.parameters import given_params
 from ramify.classifier.partial_fit import partial_fit
+from ramify.classifier.saving import to_stored
 from ramify.decisions import DecisionRule, FittableRule, Sign, TopDown, fit_conformal
 from ramify.errors import InputError
 from ramify.features import FeatureUnion, Vectorizer
 from ramify.features.base import BaseVectorizer, check_fitted
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
-from ramify.persistence import ArrayFile, StoredModel, write_model
+from ramify.metrics.flat import exact_matches
+from ramify.persistence import write_model
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
-from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, read_labels
 
-MOST_REPORTED = 20_000  # nodes of the report that a model keeps
 TEXTS = 1 << 14  # texts whose vectors are made at a time
 Result = TypeVar("Result")
 Decided = tuple[csr_array, NDArray[np.float32]]  # labels and probabilities, documents × nodes
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):
-    """Classify texts into a taxonomy.
+class TextClassifier(ScikitClassifier):
+    """Classify texts, or vectors, into a taxonomy.
 
     system: a row of ``ramify systems``; it provides every part that is not given.
     taxonomy: a taxonomy or the path of its file (default: read from the labels: paths, or a flat list of classes).
@@ -51,6 +61,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     it, the guarantee is estimated by cross-validation.
     keep_training_data: keep the documents, as vectors, with the model, so that it can be updated for a changed taxonomy.
     n_jobs: threads, as in scikit-learn.
+    params: parameters of the system's parts by name, such as ``{"C": 0.3, "features__ngram_range": (1, 2)}``; `set_params` and
+    searches set them one by one, as ``C`` or ``learner__C``.
+    classes: what ``classes_`` holds and the columns of scores and probabilities stand for: all "nodes" of the taxonomy, or only
+    the "labels" of training documents, in sorted order, as scikit-learn's tools need.
+
+    Documents are texts in a list, an array, or a column of pandas, polars or pyarrow; or rows of numbers: a sparse matrix, a
+    2-D array, or a data frame. Labels may have any form that ``ramify.taxonomy.read_labels`` lists.
 
     ``sizes_``: training documents at or below each node. ``report_``: the evaluation, as plain values, or None.
     ``calibration_``: turns scores into probabilities. ``guarantee_``: the conformal predictor of :meth:`predict`, or None.
@@ -84,70 +101,82 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         keep_back: float = 0.0,
         keep_training_data: bool = False,
         n_jobs: int | None = None,
+        params: dict[str, Any] | None = None,
+        classes: str = "nodes",
     ) -> None:
         self.system, self.taxonomy, self.separator = system, taxonomy, separator
         self.features, self.learner, self.decision, self.selector = features, learner, decision, selector
         self.calibrate, self.keep_back, self.keep_training_data = calibrate, keep_back, keep_training_data
-        self.n_jobs = n_jobs
+        self.n_jobs, self.params, self.classes = n_jobs, params, classes
 
     # ---- training ---------------------------------------------------------------------------------------------------
 
-    def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
-        """Train on texts and, for each, one label or a list of labels: names, or paths."""
+    def fit(self, texts: Any, labels: Any, sample_weight: Any = None) -> Self:
+        """Train on texts or vectors and, for each, one label or a list of labels: names, or paths.
+
+        sample_weight: how much each text counts for the learner; with weight 0 it is left out. Calibration, thresholds and the
+        guarantee count every other text once.
+        """
         if labels is None:
             raise InputError("fitting requires y to be passed, but the target y is None.")
         check_text(self.separator, "separator")
         check_flag(self.calibrate, "calibrate")
         check_flag(self.keep_training_data, "keep_training_data")
-        system = find_system(self.system)
-        rows, many, integers = normalize_labels(labels)
-        taxonomy = taxonomy_of_labels(rows, self.separator) if self.taxonomy is None else as_taxonomy(self.taxonomy)
-        texts, kept_texts, rows, kept_rows = fitting.split_texts(texts, rows, self.keep_back)
-        Y = taxonomy.encode(rows)
-        taxonomy = taxonomy.with_main_parents(np.bincount(Y.indices, minlength=len(taxonomy)))
-        decision: Any = self.decision
-        if decision is None:
-            is_multi_label = fitting.multi_label_fraction(Y, taxonomy) >= fitting.MULTI_LABEL_FRACTION
-            decision = ((is_multi_label and system.multi_label_decision) or system.decision)()
+        check_classes(self.classes)
+        system, params = find_system(self.system), given_params(self)
+        given = read_labels(labels, None if self.taxonomy is None else as_taxonomy(self.taxonomy), self.separator)
+        data, kept = fitting.training_sets(read_documents(texts), given.rows, sample_weight, self.keep_back)
+        Y = fitting.encode_labels(given, data.rows)
+        taxonomy = given.taxonomy.with_main_parents(np.bincount(Y.indices, minlength=len(given.taxonomy)))
+        decision = fitting.choose_rule(self.decision, system, fitting.multi_label_fraction(Y, taxonomy), params["decision"])
         fitting.refuse_misfit(decision, taxonomy)
-        vectorizer, learner = self.new_parts(system, taxonomy)
+        vectorizer, learner = self.new_parts(system, taxonomy, data.documents)
         if self.keep_training_data:
-            fitting.refuse_class_weight(learner)
+            fitting.refuse_weights(learner, data.weights)
             learner.keeps_warm_start = True
-        X = fitting.fit_features(vectorizer, texts, fitting.selector_for(self.selector, learner), Y)
+        X = fitting.fit_features(vectorizer, data.documents, fitting.selector_for(self.selector, learner), Y)
         learner.keeps_held_out = self.calibrate or (isinstance(decision, FittableRule) and not decision.is_fitted)
         learner.block_ends = vectorizer.block_ends if isinstance(vectorizer, FeatureUnion) else None
-        learner.fit(X, Y)
+        learner.fit(X, Y, data.weights)
         if isinstance(decision, FittableRule) and not decision.is_fitted:
-            decision = fitting.fit_rule(decision, learner, X, Y)
+            decision = fitting.fit_rule(decision, learner, X, Y, data.weights)
             fitting.refuse_misfit(decision, taxonomy)
-        calibration, guarantee = fitting.calibrate_learner(learner, X, Y, not kept_rows) if self.calibrate else (None, None)
+        calibration = guarantee = None
+        if self.calibrate:
+            calibration, guarantee = fitting.calibrate_learner(learner, X, Y, kept is None, data.weights)
         learner.held_out_, learner.keeps_held_out = None, False  # no longer needed
         # only now, so that a fit that fails leaves an earlier one whole
-        self.taxonomy_, self.form_ = taxonomy, find_label_format(rows, many, integers, taxonomy)
+        self.taxonomy_, self.form_ = taxonomy, given.form
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.calibration_, self.guarantee_ = calibration, guarantee
         self.training_data_ = fitting.TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
-        self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
         self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
-        if kept_rows:
-            self._fit_guarantee(kept_texts, taxonomy.encode(kept_rows), fitting.is_single_label(Y, taxonomy))
+        if kept is not None:
+            self._fit_guarantee(kept.documents, taxonomy.encode(kept.rows), fitting.is_single_label(Y, taxonomy))
         return self
 
-    def new_parts(self, system: System, taxonomy: Taxonomy) -> tuple[Any, Any]:
-        """An unfitted vectorizer and learner: those that were given, or the system's."""
-        vectorizer = system.vectorizer() if self.features is None else fitting.new_vectorizer(self.features)
+    def new_parts(self, system: System, taxonomy: Taxonomy, documents: Any = None) -> tuple[Any, Any]:
+        """An unfitted vectorizer and learner: those that were given, or the system's. documents: that shall be vectorized."""
+        params = given_params(self)
+        vectorizer = system.vectorizer() if self.features is None else fitting.new_vectorizer(self.features, params["features"])
+        if self.features is None:
+            vectorizer.set_params(**params["features"])
+        if documents is not None:
+            vectorizer = vectorizer_for(documents, vectorizer, self.features is not None, params["features"])
         if "n_jobs" in vectorizer.get_params():
             vectorizer.set_params(n_jobs=self.n_jobs)
-        learner = system.learner() if self.learner is None else fitting.new_learner(self.learner)
+        given = self.learner
+        learner = (
+            system.learner().set_params(**params["learner"]) if given is None else fitting.new_learner(given, params["learner"])
+        )
         return vectorizer, learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
         """Fit the guarantee of :meth:`predict` on texts not used in training; it then holds for texts of the same source."""
         check_fitted(self)
-        rows = [] if labels is None else normalize_labels(labels)[0]
+        rows = [] if labels is None else read_labels(labels, self.taxonomy_).rows
         if not rows:
             raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")
         Y = self.taxonomy_.encode(rows)
@@ -155,15 +184,18 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_guarantee(self, texts: Any, Y: csr_array, is_single: bool) -> None:
-        predictor = fit_conformal(self.predict_proba(texts), Y, self.taxonomy_, not is_single)
+        predictor = fit_conformal(self.decide_with_probabilities(texts)[1], Y, self.taxonomy_, not is_single)
         self.guarantee_ = Guarantee(predictor, Y.shape[0], is_proven=True)
 
-    def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
+    def partial_fit(
+        self, texts: Any, labels: Any, taxonomy: Taxonomy | str | Path | None = None, *, classes: Any = None
+    ) -> Self:
         """Train further on more texts; new words are added.
 
         nb, shrinkage-nb and pachinko-nb add up counts. taxonomy: the current one with nodes added, where labels need them;
         without it, new label paths add nodes if the taxonomy was read from labels. adaboost-mh and treeboost-mh add rounds on
         these texts, with the same classes; with the texts of the first fit this equals one longer training.
+        classes: not needed, and taken for scikit-learn's sake; new ones are added when they come.
         """
         if self.__sklearn_is_fitted__():
             partial_fit(self, texts, labels, taxonomy)
@@ -174,7 +206,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- predicting -------------------------------------------------------------------------------------------------
 
-    def predict(self, texts: Sequence[str], risk: float | None = None, *, nodes: int = 1, by_branch: bool = False) -> Any:
+    def predict(self, texts: Any, risk: float | None = None, *, nodes: int = 1, by_branch: bool = False, top: int = 1) -> Any:
         """The most specific labels of each text, in the form in which labels were given.
 
         risk: back off to the deepest node that the true path passes through, except for a fraction `risk` of the texts; for
@@ -183,18 +215,22 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         nodes: up to 2, 3, 5 or 10 nodes, one of which the true path passes through; texts then get lists of labels.
         by_branch: the guarantee also holds within every top-level branch; texts of branches with too few held-out documents
         get no label.
+        top: more than 1 gives each text a list of so many labels: what it gets otherwise, then the most probable other labels
+        that training documents have, all without a guarantee.
         """
         check_fitted(self)
+        check_top(top, risk)
         if risk is None and (nodes != 1 or by_branch):
             raise InputError(WITHOUT_RISK)
         if by_branch and risk is not None and (problem := branches_without_guarantee(self, risk)):
             warnings.warn(problem, stacklevel=2)
+        if top > 1:
+            ranked = top_labels(*self.decide_with_probabilities(texts), self, top)
+            return [self.form_.write_values(self.taxonomy_, row) for row in ranked]
         Y = self.predict_matrix(texts) if risk is None else self.decide_with_guarantee(texts, risk, nodes, by_branch)[0]
-        own = most_specific(Y, self.taxonomy_)
-        rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
         is_one = risk is None or (nodes == 1 and predictor_of(self).kind == "coverage")
         form = self.form_ if is_one else replace(self.form_, multi_label=True)
-        return form.to_output([form.write(self.taxonomy_, row) for row in rows])
+        return form.predictions(Y, self.taxonomy_)
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
@@ -214,7 +250,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def _transformed(self, texts: Any) -> Iterator[tuple[int, Any]]:
         """The vectors of some texts at a time, with the number of the first: those of all texts may take gigabytes."""
-        texts = entries(texts, "texts")
+        texts = read_documents(texts)
+        refuse_other_kind(texts, self.vectorizer_)
         vectorizer, has_slices = self._parts()[0], isinstance(texts, (list, tuple, np.ndarray))
         if not has_slices or len(texts) <= TEXTS:
             yield 0, vectorizer.transform(texts)
@@ -239,9 +276,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             made.guarantee_ = None
         return made
 
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Probabilities of each text over all nodes, in taxonomy order; a parent's is never below a child's."""
-        return self.decide_with_probabilities(texts)[1]
+    def predict_proba(self, texts: Any) -> NDArray[np.float32]:
+        """Probabilities of each text over ``classes_``.
+
+        Over all nodes, in taxonomy order, a parent's is never below a child's. With ``classes="labels"`` they are those of the
+        labels themselves, and sum to one where documents have one label each.
+        """
+        P = self.decide_with_probabilities(texts)[1]
+        if self.classes == "nodes":
+            return P
+        return label_probabilities(P, self.taxonomy_, class_nodes(self), not self.form_.multi_label)
+
+    def decision_function(self, texts: Any) -> NDArray[np.float32]:
+        """How well each of ``classes_`` fits as the label; the lowest number where a node has no classifier or no document.
+
+        With two classes, one score per text, of the second against the first, as in scikit-learn.
+        """
+        check_fitted(self)
+        columns = class_nodes(self)
+        found = [finite_scores(part) for _, part in self.map_scores(texts, self.learner_.label_scores)]
+        S = np.concatenate(found)[:, columns] if found else np.empty((0, len(columns)), dtype=np.float32)
+        return S[:, 1] - S[:, 0] if len(columns) == 2 else S
 
     def decide_with_probabilities(self, texts: Sequence[str], labels_only: bool = False) -> Decided:
         """Labels and probabilities. labels_only: nodes that the rule rules out need no score, and may have probability 0."""
@@ -322,12 +377,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             for rows, found in mapped(X, work):
                 yield slice(start + rows.start, start + rows.stop), found
 
-    def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
-        """Accuracy: the fraction of texts whose label set is exactly correct."""
+    def score(self, texts: Any, labels: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the fraction of texts whose label set is exactly correct, weighted if weights are given."""
         check_fitted(self)
-        return accuracy(self.taxonomy_.encode(normalize_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
+        T, Y = self.taxonomy_.encode(read_labels(labels, self.taxonomy_).rows), self.predict_matrix(texts)
+        if sample_weight is None:
+            return accuracy(T, Y, self.taxonomy_)
+        weights = fitting.check_weights(sample_weight, T.shape[0])
+        return float(np.average(exact_matches(T, Y, self.taxonomy_), weights=weights))
 
-    def explain(self, text: str, label: Any = None) -> Explanation:
+    def explain(self, text: Any, label: Any = None) -> Explanation:
         """Why a text gets its label, or does not get another one: words and reasons, node by node, against its rivals."""
         check_fitted(self)
         return explain(self, text, label)
@@ -373,15 +432,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_fitted(self)
         write_model(path, to_stored(self, shards))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "taxonomy_" in self.__dict__
-
     def _parts(self) -> tuple[Any, Learner]:
         """Vectorizer and learner, both over the features that the learner uses; they give the same scores."""
         vectorizer = self.vectorizer_
@@ -403,58 +453,3 @@ def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:
     if len(blocks) == 1:
         return blocks[0]
     return csr_array(vstack(blocks, format="csr")) if blocks else csr_array((0, n_nodes), dtype=bool)
-
-
-def refuse_shards(learner: Any, system: str) -> None:
-    """Refuse learners whose weights cannot be saved in shards."""
-    if not learner.supports_shards:
-        raise InputError(f"a model of system {system!r} cannot be saved in shards; svm, lr, hr-svm and hr-lr can.")
-
-
-def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredModel:
-    """The state of every part as the plain values and arrays of a model directory. shards: number of weight files."""
-    learner, report = classifier.learner_, classifier.report_
-    files: list[ArrayFile] = learner.shard_files()
-    if shards is None:
-        learner_values, learner_arrays = learner.state()
-    else:
-        refuse_shards(learner, classifier.system)
-        if files:
-            raise InputError(f"the model is in {len(files)} shards already, and stays so; leave out the number of shards.")
-        learner_values, learner_arrays, files = learner.state_in_shards(shards)
-    features, feature_arrays = classifier.vectorizer_.state()
-    selector = {} if classifier.selector is None else classifier.selector.get_params()
-    selector = {k: v.item() if isinstance(v, np.generic) else v for k, v in selector.items() if k != "taxonomy"}
-    about: dict[str, Any] = {
-        "ramify": version("ramify"),
-        "system": classifier.system,
-        "learner": {"kind": learner.kind, **learner_values},
-        "selector": selector or None,
-        "decision": {"kind": classifier.decision_.kind, **classifier.decision_.state()},
-        "labels": classifier.form_.state(),
-        "figures": classifier.figures_,
-        "confidence": {"calibrate": bool(classifier.calibrate), "keep_back": float(classifier.keep_back)},
-    }
-    documents: dict[str, Any] = {"taxonomy": classifier.taxonomy_.state()}
-    documents["features"] = {"kind": classifier.vectorizer_.kind, **features}
-    arrays = {"features": feature_arrays, "learner": learner_arrays}
-    if not files:  # a model in shards scores candidates only, and has neither calibration nor guarantee
-        if classifier.calibration_ is not None:
-            about["calibration"] = {"kind": classifier.calibration_.kind}
-            arrays["calibration"] = classifier.calibration_.arrays()
-        if (guarantee := classifier.guarantee_) is not None:
-            about["guarantee"] = {name: value for name, value in guarantee.about().items() if name != "least_risk"}
-            arrays["guarantee"] = guarantee.predictor.arrays()
-    if classifier.training_data_ is not None:
-        arrays["training_data"] = classifier.training_data_.arrays()
-    if classifier.sizes_ is not None:
-        arrays["figures"] = {"sizes": classifier.sizes_.astype(np.int64)}
-    if report is not None:
-        nodes = report["nodes"]
-        if len(nodes) > MOST_REPORTED:
-            largest = sorted(nodes, key=lambda row: -row["support"])[:MOST_REPORTED]
-            note = f"{MOST_REPORTED:,} of {len(nodes):,} nodes are saved with the model, those with the most documents"
-            report = {**report, "nodes": largest, "notes": [*report["notes"], note]}
-        documents["report"] = report
-    named = {f"{part}.{name}": array for part, found in arrays.items() for name, array in found.items()}
-    return StoredModel(about, documents, named, files)

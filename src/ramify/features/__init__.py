@@ -2,8 +2,9 @@
 
 from ramify.features.relevance import term_relevance
 from ramify.features.selection import TermSelector
+from ramify.features.transformer import Transformer
 from ramify.features.union import Characters, FeatureUnion, Words
 from ramify.features.vectorizer import Vectorizer
 from ramify.features.vectors import Vectors
 
-__all__ = ["Characters", "FeatureUnion", "TermSelector", "Vectorizer", "Vectors", "Words", "term_relevance"]
+__all__ = ["Characters", "FeatureUnion", "TermSelector", "Transformer", "Vectorizer", "Vectors", "Words", "term_relevance"]

@@ -28,6 +28,10 @@ class BaseVectorizer(TransformerMixin, BaseEstimator, ABC):
     kind: ClassVar[str]  # its name in model files
     selected_columns_: Ints | None = None
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        # no set_output, as scikit-learn's TfidfVectorizer has none: the matrix is sparse, whatever is configured for all
+        super().__init_subclass__(**{**settings, "auto_wrap_output_keys": None})
+
     @abstractmethod
     def fit_count(self, documents: Any) -> csr_array:
         """Fit, and return the matrix before weighting."""
@@ -102,5 +106,14 @@ def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False
     try:
         return csr_array(validate_data(estimator, X, reset=reset, **options))
     except ValueError as error:
-        advice = " Fill in missing values first." if "NaN" in str(error) else ""
-        raise InputError(first_sentence(error) + advice) from None
+        raise InputError(first_sentence(error) + _advice(estimator, str(error))) from None
+
+
+def _advice(estimator: Any, problem: str) -> str:
+    """What to do about a matrix that scikit-learn refuses."""
+    if "NaN" in problem:
+        return " Fill in missing values first."
+    if "feature names should match" in problem:
+        names = ", ".join(map(repr, estimator.feature_names_in_[:5].tolist()))
+        return f" Give the columns of training, in the same order: {names}{' …' if estimator.n_features_in_ > 5 else ''}."
+    return " Give the columns of training, in the same order." if "is expecting" in problem else ""

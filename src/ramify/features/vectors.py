@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,14 +40,18 @@ class Vectors(BaseVectorizer):
         return checked if self.selected_columns_ is None else csr_array(checked[:, self.selected_columns_])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The numbers of the features, as names."""
+        """The names of the features in a data frame, or their numbers."""
         columns = range(self.n_features_in_) if self.selected_columns_ is None else self.selected_columns_.tolist()
-        return np.asarray([f"feature {column}" for column in columns], dtype=object)
+        return np.asarray(self._names_of(columns), dtype=object)
+
+    def _names_of(self, columns: Iterable[int]) -> list[str]:
+        names = vars(self).get("feature_names_in_")
+        return [f"feature {column}" if names is None else str(names[column]) for column in columns]
 
     def term_names(self, X: Any, columns: NDArray[np.int64]) -> list[str]:
         """The names of some columns; those of all might fill the memory."""
         numbers = columns if self.selected_columns_ is None else self.selected_columns_[columns]
-        return [f"feature {number}" for number in numbers.tolist()]
+        return self._names_of(numbers.tolist())
 
     @property
     def n_features_out(self) -> int:
@@ -56,7 +61,9 @@ class Vectors(BaseVectorizer):
     def state(self) -> State:
         """Plain values and arrays from which :meth:`from_state` makes an equal object."""
         arrays = {} if self.selected_columns_ is None else {"columns": self.selected_columns_}
-        return {"features": int(self.n_features_in_)}, arrays
+        names = vars(self).get("feature_names_in_")
+        named = {} if names is None else {"names": [str(name) for name in names]}
+        return {"features": int(self.n_features_in_), **named}, arrays
 
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectors:
@@ -65,6 +72,10 @@ class Vectors(BaseVectorizer):
         made.n_features_in_ = values["features"]
         if type(made.n_features_in_) is not int or not 1 <= made.n_features_in_ < 1 << 31:
             raise ModelError(f"the number of features is {str(values['features'])[:80]}; train the model again.")
+        if (names := values.get("names")) is not None:
+            if not isinstance(names, list) or len(names) != made.n_features_in_ or not all(isinstance(n, str) for n in names):
+                raise ModelError("the names of the features do not fit their number; train the model again.")
+            made.feature_names_in_ = np.asarray(names, dtype=object)
         made.selected_columns_ = checked_columns(arrays.get("columns"), made.n_features_in_)
         return made
 

@@ -14,6 +14,7 @@ from ramify.learners.naive_bayes.pachinko import PachinkoNaiveBayes
 from ramify.learners.naive_bayes.shrinkage import ShrinkageNaiveBayes
 from ramify.learners.naive_bayes.word_counts import WordCountLearner
 from ramify.learners.node_classifiers import NodeClassifiers
+from ramify.learners.scikit import ScikitLearner
 from ramify.learners.structured.hsvm import HierarchicalSVM
 from ramify.learners.structured.ot import OrthogonalTransfer
 from ramify.learners.top_down_base import TopDownLearner
@@ -34,6 +35,7 @@ __all__ = [
     "PathSVM",
     "RecursiveLogistic",
     "RecursiveSVM",
+    "ScikitLearner",
     "ShrinkageNaiveBayes",
     "TopDownLearner",
     "TopDownLinear",

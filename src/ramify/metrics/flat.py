@@ -88,9 +88,14 @@ def accuracy(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
     >>> accuracy([[1, 0], [0, 1]], [[1, 0], [1, 0]], fruit)
     0.5
     """
+    return mean(exact_matches(Y_true, Y_pred, taxonomy).astype(np.float64), of_nothing=1.0)
+
+
+def exact_matches(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """For each document, whether its label set is exactly right."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
     correct = per_document(both(T, P))
-    return mean(((per_document(T) == correct) & (per_document(P) == correct)).astype(np.float64), of_nothing=1.0)
+    return np.asarray((per_document(T) == correct) & (per_document(P) == correct))
 
 
 def micro_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: Over = "leaves") -> float:

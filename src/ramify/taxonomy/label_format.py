@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ramify.arguments import describe, entries
 from ramify.errors import LabelError, ModelError
 from ramify.taxonomy.bounds import LONGEST_SEPARATOR
 from ramify.taxonomy.edges import labels_of
 from ramify.taxonomy.formats.text import find_separator
-from ramify.taxonomy.hierarchy import Taxonomy
+from ramify.taxonomy.hierarchy import Taxonomy, most_specific
 
 STYLES = ("name", "title", "path")
+SHAPES = ("labels", "tuples", "lists", "levels", "indicators")
+CONTAINERS = ("array", "sparse", "pandas", "polars")
+MOST_COLUMNS = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +33,19 @@ class LabelFormat:
     multi_label: a list of labels per document, rather than one label.
     style: a node's "name", its "title", or its "path" of titles joined by `separator`.
     integers: labels are integers.
+    shape: "labels"; paths as "tuples", "lists" or an array of "levels", of which there are `width`; or "indicators": a 0/1
+    table, whose `columns` are labels, in a `container`. closed: whether ancestors of labels are marked in it, too.
     """
 
     multi_label: bool
     style: str = "name"
     separator: str = " > "
     integers: bool = False
+    shape: str = "labels"
+    width: int = 0
+    columns: tuple[str, ...] = ()
+    container: str = "array"
+    closed: bool = False
 
     def write(self, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
         """Labels of nodes in this format."""
@@ -41,28 +55,81 @@ class LabelFormat:
             return [taxonomy.titles[node] for node in nodes]
         return [self.separator.join(taxonomy.path_of(node)) for node in nodes]
 
-    def to_output(self, rows: list[list[str]]) -> Any:
-        """Predictions in this format: lists of labels, or an array with one label per document ('' if there is none)."""
-        if self.integers:
-            numbers = [[int(label) for label in row] for row in rows]
-            return numbers if self.multi_label else np.asarray([row[0] if row else -1 for row in numbers])
-        return rows if self.multi_label else np.asarray([row[0] if row else "" for row in rows], dtype=str)
+    def write_values(self, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[Any]:
+        """Labels of nodes as values in this format: strings, integers, or paths."""
+        if self.shape in ("tuples", "levels"):
+            return [taxonomy.path_of(node) for node in nodes]
+        if self.shape == "lists":
+            return [list(taxonomy.path_of(node)) for node in nodes]
+        return [int(label) for label in self.write(taxonomy, nodes)] if self.integers else self.write(taxonomy, nodes)
+
+    def predictions(self, Y: csr_array, taxonomy: Taxonomy) -> Any:
+        """Predictions over all nodes, closed upward, in this format."""
+        if self.shape == "indicators":
+            return self._to_table(Y if self.closed else most_specific(Y, taxonomy), taxonomy)
+        own = most_specific(Y, taxonomy)
+        ends = own.indptr.tolist()
+        rows = [own.indices[start:end].tolist() for start, end in pairwise(ends)]
+        values = [self.write_values(taxonomy, row) for row in rows]
+        if self.shape == "levels":
+            return self._to_levels(values)
+        if self.multi_label:
+            return values
+        if self.shape == "tuples":
+            return [row[0] if row else () for row in values]
+        return np.asarray([row[0] if row else -1 for row in values]) if self.integers else self._strings(values)
+
+    def _strings(self, rows: list[list[str]]) -> NDArray[Any]:
+        """One label per document, '' if there is none."""
+        return np.asarray([row[0] if row else "" for row in rows], dtype=str)
+
+    def _to_levels(self, rows: list[list[tuple[str, ...]]]) -> NDArray[Any]:
+        """Documents × levels, or documents × labels × levels, padded with ''."""
+        width = max([self.width, *(len(path) for row in rows for path in row)])
+        padded = [[(*path, *[""] * (width - len(path))) for path in row] for row in rows]
+        if not self.multi_label:
+            return np.asarray([row[0] if row else ("",) * width for row in padded], dtype=str).reshape(len(rows), width)
+        most = max([1, *map(len, padded)])
+        filled = [[*row, *[("",) * width] * (most - len(row))] for row in padded]
+        return np.asarray(filled, dtype=str).reshape(len(rows), most, width)
+
+    def _to_table(self, Y: csr_array, taxonomy: Taxonomy) -> Any:
+        """A 0/1 table with the columns of the training labels; a node that is none of them is left out."""
+        nodes = [taxonomy.index(name) for name in self.columns]
+        table = csr_array(csr_array(Y)[:, nodes]).astype(np.int64)
+        if self.container == "sparse":
+            return table
+        if self.container == "array":
+            return table.toarray()
+        try:
+            frames = import_module(self.container)
+        except ImportError:
+            raise LabelError(f"the labels are columns of a {self.container} frame; install {self.container}.") from None
+        names = [int(name) for name in self.columns] if self.integers else list(self.columns)
+        if self.container == "polars":
+            return frames.DataFrame(table.toarray(), schema=names)
+        return frames.DataFrame(table.toarray(), columns=names)
 
     def state(self) -> dict[str, Any]:
         """Plain values from which :meth:`from_state` makes an equal format."""
-        return asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_state(cls, values: dict[str, Any], taxonomy: Taxonomy) -> LabelFormat:
         """Make a format from its state, after checking it against the taxonomy."""
-        form = cls(**values)
-        flags = isinstance(form.multi_label, bool) and isinstance(form.integers, bool)
+        form = cls(**{**values, "columns": tuple(values.get("columns", ()))})
+        flags = all(isinstance(flag, bool) for flag in (form.multi_label, form.integers, form.closed))
         is_separator = isinstance(form.separator, str) and 0 < len(form.separator) <= LONGEST_SEPARATOR
-        if not flags or form.style not in STYLES or not is_separator:
+        if not flags or form.style not in STYLES or not is_separator or not form._has_known_shape(taxonomy):
             raise ModelError("the label format is invalid; train the model again.")
-        if form.integers and not _are_integers(taxonomy.names):
+        if form.integers and not _are_integers(form.columns or taxonomy.names):
             raise ModelError("the label format says integers, but the labels are not; train the model again.")
         return form
+
+    def _has_known_shape(self, taxonomy: Taxonomy) -> bool:
+        is_width = type(self.width) is int and 0 <= self.width < MOST_COLUMNS
+        are_nodes = all(isinstance(name, str) and taxonomy.has_node(name) for name in self.columns)
+        return self.shape in SHAPES and self.container in CONTAINERS and is_width and are_nodes
 
 
 def normalize_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool]:

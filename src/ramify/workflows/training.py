@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 
 from ramify.classifier.fitting import check_fraction, selector_for
-from ramify.classifier.text_classifier import TextClassifier, refuse_shards
+from ramify.classifier.saving import refuse_shards
+from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, LabelError, ModelError

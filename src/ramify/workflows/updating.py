@@ -172,9 +172,10 @@ def _copy_over(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier
     made = copy(classifier)
     made.__dict__.pop("_used_features", None)
     made.taxonomy = made.taxonomy_ = taxonomy
-    made.classes_ = np.asarray(taxonomy.names)
     are_integers = classifier.form_.integers and all(name.lstrip("-").isdigit() for name in taxonomy.names)
     made.form_ = replace(classifier.form_, integers=are_integers)
+    if not all(taxonomy.has_node(name) for name in made.form_.columns):
+        made.form_ = replace(made.form_, shape="labels", columns=())
     made.report_ = None
     made.figures_ = {**classifier.figures_, "taxonomy_from_labels": False}
     return made
