@@ -12,7 +12,6 @@ from ramify import workflows
 from ramify.cli import main, options
 from ramify.cli.console import output, print_json, print_plain, progress_shown, say
 from ramify.errors import InputError
-from ramify.formatting import counted
 
 
 def train(
@@ -141,6 +140,7 @@ def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dic
 
 def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | None, as_json: bool) -> None:
     """Write the report as a page, and print it, or everything as JSON."""
+    from ramify.reports.tables import describe_training
     from ramify.reports.terminal import describe_main_parents, render_report, render_tuning
     from ramify.workflows.tuning.result import command_options
 
@@ -150,17 +150,9 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
         from ramify.reports.pages import report_page
 
         title = f"{trained.classifier.system} on {data.name}"
-        write_text_atomically(page, report_page(report, title, _documents(trained), tuning))
+        write_text_atomically(page, report_page(report, title, describe_training(trained), tuning))
     if as_json:
-        counts: dict[str, Any] = {
-            "trained_on": trained.trained_on,
-            "tested_on": trained.tested_on,
-            "refitted": trained.refitted,
-        }
-        counts |= {"refitted": trained.refitted, "test_duplicates": trained.test_duplicates}
-        counts |= {"summary": trained.classifier.summary()}
-        facts = {"model": str(model), **counts, "report": None if report is None else report.as_dict()}
-        print_json(facts if tuning is None else facts | {"tuning": tuning.as_dict()})
+        print_json({"model": str(model), **trained.to_dict()})
         return
     if (made := trained.classifier).uses_main_parents:
         what = made.system if made.learner_.uses_main_parents else f"rule {made.decision_.kind!r}"
@@ -173,18 +165,10 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
     if report is None:
         say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
     else:
-        print_plain(_documents(trained), trained.classifier.summary(), "")
+        print_plain(describe_training(trained), trained.classifier.summary(), "")
         output.print(render_report(report))
         if page is not None:
             say(f"Report written to {page}")
     say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
     if tuning is None:
         say(f"To look for a better one: ramify train {data} --auto --minutes 5 --model {model}")
-
-
-def _documents(trained: workflows.TrainResult) -> str:
-    duplicates = f" ({trained.test_duplicates:,} with the text of a training document)" if trained.test_duplicates else ""
-    guarantee = trained.classifier.guarantee_
-    kept_back = " except those kept back" if guarantee is not None and guarantee.is_proven else ""
-    again = f"; the saved model was then trained on all of them{kept_back}" if trained.refitted else ""
-    return f"Trained on {counted(trained.trained_on, 'document')}, tested on {trained.tested_on:,} others{duplicates}{again}."

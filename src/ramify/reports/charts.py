@@ -225,6 +225,24 @@ def horizontal_bars(items: Sequence[tuple[str, int]], title: str) -> str:
     return plot.svg(marks, title)
 
 
+def value_bars(items: Sequence[tuple[str, float]], title: str, digits: int = 2) -> str:
+    """Horizontal bars of numbers, each below its name; where some are negative, names stand on the other side of 0."""
+    shown = [(name, value if isfinite(value) else 0.0) for name, value in items]
+    low, high = min([0.0, *(value for _, value in shown)]), max([0.0, *(value for _, value in shown)])
+    scale = (SMALL.width - 130) / ((high - low) or 1.0)
+    zero, above, step = (4.0, 18, 34) if low == 0 else (65 - low * scale, 4, 22)
+    plot, marks = replace(SMALL, height=max(2, len(shown)) * step), []
+    for i, (name, value) in enumerate(shown):
+        top, end, written = i * step, zero + value * scale, f"{value:,.{digits}f}".replace("-", "−")
+        tip, colour, side = (f"{name}: {written}", *(("s0", 1) if value >= 0 else ("s4", -1)))
+        ends, short = ("tick start", "tick end")[::side], name if len(name) <= 66 else f"{name[:65]}…"
+        at = ("tick start", 4.0, top + 13) if low == 0 else (ends[1], zero - 5 * side, top + 15)
+        marks.append(_text(*at, short))
+        marks.append(_rect(colour, Box(min(zero, end), top + above, max(zero, end), top + step - 4), tip))
+        marks.append(_text(ends[0], end + 5 * side, top + step - 7, written))
+    return plot.svg(marks, title, extra=4)
+
+
 def dots(points: Sequence[tuple[int, float, str]], title: str, x_title: str) -> str:
     """Counts (logarithmic, across) against values between 0 and 1 (upwards); the tip of each dot has its name."""
     highest = ceil(log10(max([10, *(count for count, _, _ in points)])) - 1e-9)

@@ -21,6 +21,7 @@ from ramify.formatting import counted
 from ramify.metrics import Report
 from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
 from ramify.persistence import model_metadata, refuse_foreign_target, scratch_directory, try_beside
+from ramify.results import Result
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.learning import check_number, refuse_paths
@@ -300,8 +301,8 @@ def new_learner(system: System, params: Mapping[str, Any], option: str = "--para
 # ---- training and evaluating --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TrainResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainResult(Result):
     """A classifier, and its evaluation on documents that were not used in training.
 
     report: of a classifier trained on `trained_on` documents and tested on `tested_on` others; None without a test.
@@ -316,6 +317,13 @@ class TrainResult:
     refitted: bool = False
     test_duplicates: int = 0
     tuning: TuningResult | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was trained and how good it is, as JSON-ready values."""
+        counts = {name: getattr(self, name) for name in ("trained_on", "tested_on", "refitted", "test_duplicates")}
+        report = None if self.report is None else self.report.as_dict()
+        facts = {**counts, "summary": self.classifier.summary(), "report": report}
+        return facts if self.tuning is None else facts | {"tuning": self.tuning.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
