@@ -26,7 +26,7 @@ from ramify.features import FeatureUnion, Vectorizer
 from ramify.features.base import BaseVectorizer, check_fitted
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
-from ramify.persistence import ArrayFile, StoredModel, write_model
+from ramify.persistence import ArrayFile, StoredModel, refuse_existing, write_model
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
 
@@ -364,13 +364,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- saving -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, shards: int | None = None) -> None:
-        """Write a model directory; an older model at the same place is replaced in one step.
+    def save(self, path: str | Path, shards: int | None = None, *, overwrite: bool = True) -> None:
+        """Write a model directory; an older model at the same place is replaced in one step, unless overwrite is False.
 
         shards: split the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one per class. They stay on
         disk when loaded, and only the most probable classes of a text are scored. A model loaded from shards stays in shards.
         """
         check_fitted(self)
+        refuse_existing(path, overwrite)
         write_model(path, to_stored(self, shards))
 
     def __sklearn_tags__(self) -> Any:

@@ -64,6 +64,7 @@ def compare(
     encoding: options.Encoding = "utf-8",
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare systems on the same documents, with significance tests.
@@ -91,7 +92,7 @@ def compare(
     from ramify.workflows.comparison import check_measure
 
     read = [data, test, taxonomy, stop_words, *options.files_among(*(rule or ()), *(rule_param or ()))]
-    options.refuse_outputs(report, models=model or (), read=read)
+    options.refuse_outputs(report, models=model or (), read=read, force=force)
     check_correction(correction)
     check_measure(by)
     selection: dict[str, Any] = {"select": select, "select_by": select_by}

@@ -69,6 +69,7 @@ def train(
     cluster: options.Cluster = None,
     checkpoints: options.CheckpointDirectory = None,
     resume: options.Resume = False,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a classifier on a table of documents, evaluate it, and save it.
@@ -82,7 +83,7 @@ def train(
       ramify train tickets.csv --auto --system hr-svm --by macro_f1 --model out
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
-      ramify train tickets.csv --add reviews.csv --model out
+      ramify train tickets.csv --add reviews.csv --model out --force
       ramify train tickets.csv --system svm --keep-back 0.1 --model out
       ramify train parts/ --model out
       ramify train 'parts/2024-*.parquet' --test 'parts/2025-*.parquet' --model out
@@ -99,7 +100,8 @@ def train(
     refuse_target(model)
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     read = [data, test, taxonomy, stop_words, *(add or ()), *options.files_among(rule, *(rule_param or ()))]
-    options.refuse_outputs(report, models=[model], read=read)
+    options.refuse_outputs(report, models=[model], read=read, force=force)
+    options.ask_to_replace(model, force=force)
     _refuse_checkpoints(kept, model, report)
     selection = (select, select_by, select_join, select_scope)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)
@@ -126,6 +128,8 @@ def _refuse_checkpoints(kept: Path | None, *outputs: Path | None) -> None:
 
 def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> workflows.TuneOptions | None:
     """What --auto, --minutes and --by ask for; refuses options that do not go together."""
+    from ramify.workflows.comparison import check_measure
+
     if not auto:
         for option, value in (("--minutes", minutes), ("--by", by)):
             if value is not None:
@@ -134,6 +138,7 @@ def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dic
     for option, value in others.items():
         if value:
             raise InputError(f"--auto and {option} were given; --auto does not support {option}, so leave one of them out.")
+    check_measure(by or "micro_f1")
     started_at = time.monotonic() if main.started_at is None else main.started_at
     return workflows.TuneOptions(5.0 if minutes is None else minutes, by or "micro_f1", started_at)
 

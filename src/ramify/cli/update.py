@@ -17,7 +17,9 @@ def update(
     data: Annotated[Path | None, Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
     taxonomy: Annotated[Path | None, Option(help="The new taxonomy, in any format.")] = None,
     reassignments: options.ReassignmentsFile = None,
-    to: Annotated[Path | None, Option(help="Write the new model here (default: replace the old one).")] = None,
+    to: Annotated[
+        Path | None, Option(help="Write the new model here (default: replace the old one, without a question).")
+    ] = None,
     rounds: Annotated[
         int | None, Option(min=1, help="Boosting: add this many rounds (default: as many as in training).")
     ] = None,
@@ -31,6 +33,7 @@ def update(
     encoding: options.Encoding = "utf-8",
     trust: options.Trust = None,
     threads: options.Threads = -1,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Update a model: a changed taxonomy, or more documents.
@@ -56,6 +59,7 @@ def update(
     from ramify.workflows.updating import UpdateOptions, update_model
 
     reading = workflows.ReadOptions(text, label, label_separator, strict, encoding=encoding)
+    options.ask_to_replace(to, force=force)
     with progress_shown():
         done = update_model(model, UpdateOptions(data, taxonomy, reassignments, rounds, select_rounds, reading, threads), to)
     target = model if to is None else to
