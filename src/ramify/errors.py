@@ -57,6 +57,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """
     bare, names = _bare(word), {name: _bare(name) for name in known if isinstance(name, str)}
     near = [name for name, its in names.items() if its == bare and bare]
+    near.sort(key=lambda name: name.casefold().replace("_", "-") != word.casefold().replace("_", "-"))
     if not near and len(bare) >= SHORTEST:
         near = [name for name, its in names.items() if _is_one_edit(bare, its)]
         similar = get_close_matches(bare, set(names.values()), n=2, cutoff=0.75)

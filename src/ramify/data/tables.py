@@ -17,6 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from encodings.aliases import aliases
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,7 +26,7 @@ from ramify.data import limits
 from ramify.data.corpus import BadRow
 from ramify.data.limits import UnpackedSize, has_too_many_values, size_of
 from ramify.data.parquet import stream_parquet
-from ramify.errors import DataError, InputError
+from ramify.errors import DataError, InputError, suggest
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row | BadRow]]
@@ -101,7 +102,8 @@ def known_encoding(name: str) -> str:
         io.TextIOWrapper(io.BytesIO(), encoding=name)
         return codecs.lookup(name).name
     except (LookupError, TypeError, ValueError):
-        raise InputError(f"encoding {describe(name)} is unknown; give one such as 'cp1252' or 'utf-16'.") from None
+        hint = suggest(str(name), sorted(set(aliases.values())))
+        raise InputError(f"encoding {describe(name)} is unknown; give one such as 'cp1252' or 'utf-16'.{hint}") from None
 
 
 def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str], Rows]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.metrics import flat, hierarchical
 from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
 from ramify.metrics.flat import Counts, NodeScores, f1, label_pair, mean, precision_recall_f1, ratio
@@ -125,7 +125,7 @@ def make_report(
 def check_hierarchy(name: str) -> None:
     """Refuse an unknown hierarchy."""
     if name not in HIERARCHIES:
-        raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.")
+        raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.{suggest(str(name), HIERARCHIES)}")
 
 
 def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:

@@ -15,7 +15,7 @@ from ramify.classifier.fitting import check_fraction, selector_for
 from ramify.classifier.text_classifier import TextClassifier, refuse_shards
 from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.decisions import DecisionRule
-from ramify.errors import InputError, LabelError, ModelError
+from ramify.errors import InputError, LabelError, ModelError, suggest
 from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
 from ramify.formatting import counted
 from ramify.metrics import Report
@@ -294,7 +294,8 @@ def new_learner(system: System, params: Mapping[str, Any], option: str = "--para
     allowed = sorted(set(learner.get_params()) - {"taxonomy", "n_jobs"})
     for name in params:
         if name not in allowed:
-            raise InputError(f"{option} {name} is not a parameter of {system.name}; it has {', '.join(allowed)}.")
+            has = f"it has {', '.join(allowed)}.{suggest(name, allowed)}"
+            raise InputError(f"{option} {name} is not a parameter of {system.name}; {has}")
     return learner.set_params(**params)
 
 
