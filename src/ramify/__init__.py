@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ramify.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ramify import data, decisions, errors, features, learners, metrics
+    from ramify import data, decisions, errors, features, learners, metrics, mlflow
     from ramify.classifier import TextClassifier, load
     from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
     from ramify.workflows import FeatureOptions, PredictOptions, ReadOptions, TrainOptions, TuneOptions
@@ -41,6 +41,7 @@ __all__ = [
     "learners",
     "load",
     "metrics",
+    "mlflow",
     "predict",
     "read_taxonomy",
     "train",

@@ -110,6 +110,18 @@ def train_options(settings: Mapping[str, Any], options: TrainOptions | None = No
     )
 
 
+def predict_options(settings: Mapping[str, Any], options: PredictOptions | None = None) -> PredictOptions:
+    """Options for predictions, changed by names of their fields.
+
+    >>> predict_options({"top": 3, "within": "food"}).within
+    ('food',)
+    """
+    refuse_unknown(settings, [each.name for each in fields(PredictOptions)])
+    lists = {name: settings[name] for name in ("within", "without") if name in settings}
+    tuples = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in lists.items()}
+    return replace(options or PredictOptions(), **{**settings, **tuples})
+
+
 def refuse_unknown(settings: Iterable[str], known: Sequence[str]) -> None:
     """Refuse the name of a setting that does not exist."""
     for name in settings:
@@ -151,9 +163,10 @@ def train(
     """Train a classifier on documents, evaluate it, and save it.
 
     data: a file, directory or pattern in any form that :func:`~ramify.data.read_corpus` reads, or a corpus; or give `texts`,
-    and for each one label or a list of labels. options: :class:`~ramify.TrainOptions`; or give its fields, and those of
-    :class:`~ramify.FeatureOptions` and :class:`~ramify.ReadOptions`, by name: ``system="nb", ngrams=2``. model: directory to
-    save the model to. overwrite: whether a model that is there is replaced, as ``TextClassifier.save`` does.
+    and for each one label or a list of labels. options: :class:`~ramify.workflows.TrainOptions`; or give its fields, and those
+    of :class:`~ramify.workflows.FeatureOptions` and :class:`~ramify.workflows.ReadOptions`, by name: ``system="nb", ngrams=2``.
+    model: directory to save the model to. overwrite: whether a model that is there is replaced, as ``TextClassifier.save``
+    does.
 
     >>> import ramify
     >>> shop = ramify.data.load_electronics()
@@ -180,7 +193,7 @@ def evaluate(
 
     classifier: also the directory of a model. corpus: also a path; or give `texts` and `labels`. hierarchy: "modified" adds F1
     on the modified hierarchy, in which inner nodes have leaves for their own documents. costs: adds the H-loss with these
-    costs: one number per node, or numbers by node name (others: 1). reading: fields of :class:`~ramify.ReadOptions`.
+    costs: one number per node, or numbers by node name (others: 1). reading: fields of :class:`~ramify.workflows.ReadOptions`.
 
     >>> import ramify
     >>> clf = ramify.TextClassifier("nb").fit(["red apple", "black tea"], ["food/fruit", "drink/tea"])
@@ -210,7 +223,7 @@ def compare(
 
     classifiers: names of systems, with parameters if need be ("nb:alpha=0.1"), directories of models, or classifiers; a list,
     or a mapping from names to them (default: every system). With one argument, it is the documents: a path or a corpus; or
-    give `texts` and `labels`. settings: fields of :class:`~ramify.TrainOptions` and its parts. For the others see
+    give `texts` and `labels`. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts. For the others see
     :func:`ramify.workflows.compare`.
 
     >>> import ramify
@@ -271,7 +284,7 @@ def audit(
     classifier: a classifier, or the name of a system (default: "lr:C=10"). With one argument, it is the documents: a path or a
     corpus; or give `texts` and `labels`. max_issues: how many label issues are described, the most likely ones. similarity:
     fraction of common terms from which on two texts are near-duplicates. min_documents: a class with fewer is reported as
-    tiny. settings: fields of :class:`~ramify.TrainOptions` and its parts.
+    tiny. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts.
 
     >>> import ramify
     >>> shop = ramify.data.load_electronics()
@@ -306,7 +319,7 @@ def tune(
 
     classifier: has the taxonomy, the separator of paths and the threads; everything else is tuned, except for what is `fixed`.
     With one argument, it is the documents: a path or a corpus; or give `texts` and `labels`. seconds: for everything. by: the
-    measure to choose by. settings: fields of :class:`~ramify.TrainOptions` and its parts. For the others see
+    measure to choose by. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts. For the others see
     :func:`ramify.workflows.tuning.tune`.
     """
     classifier, corpus = _first_or_second(classifier, corpus, texts)
@@ -353,7 +366,7 @@ def update(
     place is given with `to`. taxonomy: the new one, or its file (default: the current one). texts, labels or data: more
     documents, as for :func:`ramify.train`. reassignments: where documents of old nodes go: a file, or what
     :func:`~ramify.taxonomy.read_reassignments` gives. overwrite: whether a model at `to` is replaced. settings: ``rounds`` and
-    ``select_rounds`` of a saved boosted model, and fields of :class:`~ramify.ReadOptions`.
+    ``select_rounds`` of a saved boosted model, and fields of :class:`~ramify.workflows.ReadOptions`.
 
     >>> import ramify
     >>> texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
@@ -412,17 +425,14 @@ def predict(
     """Predict the labels of documents, and hold them in memory.
 
     classifier: also the directory of a model. data: a list of texts, a file, or a corpus. text, encoding: of a file. rule:
-    another decision rule. options: :class:`~ramify.PredictOptions`; or give its fields by name: ``top=3``.
+    another decision rule. options: :class:`~ramify.workflows.PredictOptions`; or give its fields by name: ``top=3``.
 
     >>> import ramify
     >>> clf = ramify.TextClassifier("nb").fit(["red apple", "black tea"], ["food/fruit", "drink/tea"])
     >>> ramify.predict(clf, ["green tea", "an apple"]).labels
     [['drink/tea'], ['food/fruit']]
     """
-    refuse_unknown(settings, [each.name for each in fields(PredictOptions)])
-    for name in ("within", "without"):
-        if name in settings:
-            settings[name] = (settings[name],) if isinstance(settings[name], str) else tuple(settings[name])
+    wanted = predict_options(settings, options)
     made, decision = as_classifier(classifier), as_rule(rule)
     made = made if decision is None else made.redecided(decision)
-    return predict_documents(made, data, replace(options or PredictOptions(), **settings), text, encoding)
+    return predict_documents(made, data, wanted, text, encoding)
