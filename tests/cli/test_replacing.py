@@ -21,7 +21,7 @@ def model(tickets, tmp_path, capsys):
     return tmp_path / "out"
 
 
-def answer(monkeypatch, text):
+def type_in(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", Terminal(text))
     monkeypatch.setattr(sys, "stderr", Terminal())
     return sys.stderr
@@ -94,7 +94,7 @@ def test_without_a_terminal_it_is_refused_before_any_work(words, command, tmp_pa
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("YES\n", 0), ("n\n", 2), ("\n", 2), ("", 2)])
 def test_on_a_terminal_it_is_asked(model, tickets, monkeypatch, typed, code):
-    screen = answer(monkeypatch, typed)
+    screen = type_in(monkeypatch, typed)
     assert main(["train", tickets, "--system", "svm", "--model", str(model)]) == code
     assert f"{model} holds a model of system 'nb'. Replace it? [y/N] " in screen.getvalue()
     assert ramify.load(model).system == ("svm" if code == 0 else "nb")
