@@ -51,7 +51,7 @@ class RamifyOnTexts(TextPeer):
 
     def _train_by_command(self):
         files = [self.scratch / "train.jsonl", "--taxonomy", self.scratch / "taxonomy.tsv", "--model", self.scratch / "model"]
-        limits = ["--minutes", self.options["minutes"], "--threads", self.threads, "--holdout", 0]
+        limits = ["--minutes", self.options["minutes"], "--threads", self.threads, "--holdout", 0, "--force"]
         command = [Path(sys.executable).with_name("ramify"), "train", *files, "--auto", *limits]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
         if done.returncode:

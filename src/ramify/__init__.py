@@ -12,22 +12,11 @@ from typing import TYPE_CHECKING, Any
 from ramify.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ramify import data, decisions, errors, features, learners, metrics
+    from ramify import data, decisions, errors, features, learners, metrics, mlflow
     from ramify.classifier import TextClassifier, load
     from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
-    from ramify.workflows import (
-        FeatureOptions,
-        PredictOptions,
-        ReadOptions,
-        TrainOptions,
-        TuneOptions,
-        audit,
-        compare,
-        evaluate,
-        train,
-        tune,
-        update,
-    )
+    from ramify.workflows import FeatureOptions, PredictOptions, ReadOptions, TrainOptions, TuneOptions
+    from ramify.workflows.functions import audit, compare, evaluate, explain, predict, train, tune, update
 
     __version__: str
 
@@ -47,10 +36,13 @@ __all__ = [
     "decisions",
     "errors",
     "evaluate",
+    "explain",
     "features",
     "learners",
     "load",
     "metrics",
+    "mlflow",
+    "predict",
     "read_taxonomy",
     "train",
     "tune",

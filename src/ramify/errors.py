@@ -20,7 +20,7 @@ __all__ = [
     "suggest",
 ]
 
-SHORT = 3  # letters of a word in which one wrong letter makes a large difference
+SHORTEST = 3  # letters of a word to which similar ones are searched
 
 
 class RamifyError(ValueError):
@@ -50,15 +50,37 @@ class ModelError(RamifyError):
 def suggest(word: str, known: Iterable[str]) -> str:
     """End a message with the known words nearest to a mistyped one, if any is near.
 
-    >>> suggest("aple", ["apple", "pear"])
-    " Did you mean 'apple'?"
-    >>> suggest("SVM", ["svm", "lr"])
-    " Did you mean 'svm'?"
+    First those that differ in case, hyphens, underscores and spaces only; then those one letter apart; then similar ones.
+
+    >>> suggest("aple", ["apple", "pear"]), suggest("HR_SVM", ["hsvm", "hr-svm"]), suggest("svn", ["svm", "lr"])
+    (" Did you mean 'apple'?", " Did you mean 'hr-svm'?", " Did you mean 'svm'?")
     """
-    by_folded = {each.casefold(): each for each in known}
-    cutoff = 0.75 if len(word) > SHORT else 0.6  # one wrong letter of three is a third of the word
-    near = [by_folded[each] for each in get_close_matches(word.casefold(), list(by_folded), n=2, cutoff=cutoff)]
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    bare, names = _bare(word), {name: _bare(name) for name in known if isinstance(name, str)}
+    near = [name for name, its in names.items() if its == bare and bare]
+    near.sort(key=lambda name: name.casefold().replace("_", "-") != word.casefold().replace("_", "-"))
+    if not near and len(bare) >= SHORTEST:
+        near = [name for name, its in names.items() if _is_one_edit(bare, its)]
+        similar = get_close_matches(bare, set(names.values()), n=2, cutoff=0.75)
+        near += [name for each in similar for name, its in names.items() if its == each and name not in near]
+    return f" Did you mean {' or '.join(map(repr, near[:2]))}?" if near else ""
+
+
+def _bare(word: str) -> str:
+    """A word without what people vary when they type it."""
+    return word.casefold().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def _is_one_edit(a: str, b: str) -> bool:
+    """Whether two words differ by one letter that was added, left out, replaced, or swapped with the next.
+
+    >>> _is_one_edit("svn", "svm"), _is_one_edit("tpo", "top"), _is_one_edit("lr", "nb")
+    (True, True, False)
+    """
+    if abs(len(a) - len(b)) > 1:
+        return False
+    i = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    is_swapped = a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :]
+    return is_swapped or a[i + 1 :] in (b[i + 1 :], b[i:]) or a[i:] == b[i + 1 :]
 
 
 def first_sentence(error: Exception) -> str:

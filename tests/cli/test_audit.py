@@ -49,7 +49,7 @@ def test_an_audit_speaks_json(capsys, spoiled):
 
 def test_files_and_a_page_hold_everything(capsys, spoiled, tmp_path):
     for name in ("found.csv", "found.tsv", "found.jsonl"):
-        code, _, err = ramify(capsys, "audit", spoiled, "--out", tmp_path / name, "--report", tmp_path / "page.html")
+        code, _, err = ramify(capsys, "audit", spoiled, "--out", tmp_path / name, "--report", tmp_path / "page.html", "--force")
         assert code == 0, err
         assert "written to" in err
     with open(tmp_path / "found.csv", newline="") as file:

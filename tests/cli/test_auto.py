@@ -149,7 +149,7 @@ def test_what_is_said_beside_auto_is_kept_to(capsys, tickets, tmp_path):
 
 def test_a_model_of_another_system_is_not_replaced_silently(capsys, tickets, tmp_path):
     train(capsys, tickets, "-m", tmp_path / "out", "--system", "nb")
-    code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, "--system", "shrinkage-nb")
+    code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, "--system", "shrinkage-nb", "--force")
     assert code == 0
     assert "holds a model of system 'nb'" in err
 

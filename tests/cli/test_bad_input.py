@@ -83,7 +83,7 @@ TABLES = {
 def test_training_on_a_table_that_cannot_be_trained_on(capsys, good, name):
     options, content, message = TABLES[name]
     (good / "bad.csv").write_bytes(content)
-    assert message in refused_quietly(capsys, good, "train", good / "bad.csv", "--model", good / "model", *options)
+    assert message in refused_quietly(capsys, good, "train", good / "bad.csv", "--model", good / "model", "--force", *options)
 
 
 TAXONOMIES = {
@@ -99,7 +99,9 @@ TAXONOMIES = {
 def test_training_with_a_taxonomy_that_does_not_fit(capsys, good, name):
     content, message = TAXONOMIES[name]
     (good / "tax.txt").write_text(content)
-    said = refused_quietly(capsys, good, "train", good / "good.csv", "--taxonomy", good / "tax.txt", "--model", good / "model")
+    said = refused_quietly(
+        capsys, good, "train", good / "good.csv", "--taxonomy", good / "tax.txt", "--model", good / "model", "--force"
+    )
     assert message in said
 
 
@@ -208,6 +210,7 @@ def test_interrupted_training_leaves_everything_as_it_was(good):
         "ramify.cli.main",
         "train",
         str(good / "large.csv"),
+        "--force",
         "--model",
         str(good / "model"),
     ]
@@ -258,7 +261,7 @@ def test_a_file_in_which_no_row_can_be_classified_is_refused(capsys, good):
 def test_files_that_are_no_tables_are_named_for_what_they_are(capsys, good, content, message):
     (good / "bad.csv").write_bytes(content)
     options = ["--label", "Orders"] if b"Orders" in content else []
-    assert message in refused(capsys, good, "train", good / "bad.csv", "--model", good / "model", *options)
+    assert message in refused(capsys, good, "train", good / "bad.csv", "--model", good / "model", "--force", *options)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,9 @@ def test_texts_and_vectors_are_not_mixed_up(capsys, good):
 @pytest.mark.parametrize(("line", "message"), [("a 1:nan", "contains NaN"), ("a 1:-1", "Negative values")])
 def test_vectors_that_naive_bayes_cannot_take(capsys, good, line, message):
     (good / "v.svm").write_text(f"{line}\nb 2:1\n" * 4)
-    assert message in refused_quietly(capsys, good, "train", good / "v.svm", "--system", "nb", "--model", good / "model")
+    assert message in refused_quietly(
+        capsys, good, "train", good / "v.svm", "--system", "nb", "--model", good / "model", "--force"
+    )
 
 
 def command_line(*arguments):
@@ -346,7 +351,7 @@ def test_places_where_no_model_can_be_are_refused_before_training(capsys, good, 
     [(["--stop-words", "klingon"], "give 'english'"), (["--stem", "klingon"], "There are"), (["--threads", "0"], "0 threads")],
 )
 def test_settings_that_make_no_sense_are_refused_before_reading(capsys, good, option, message):
-    assert message in refused(capsys, good, "train", good / "good.csv", "--model", good / "model", *option)
+    assert message in refused(capsys, good, "train", good / "good.csv", "--model", good / "model", "--force", *option)
 
 
 def test_a_vector_that_cannot_be_classified_keeps_its_place(capsys, good):

@@ -92,7 +92,7 @@ def test_rounds_that_serve_validation_documents_best_are_kept(system, tmp_path, 
     cut, whole = load(tmp_path / "cut"), load(model)
     assert cut.learner_.n_rounds_ == told["rounds"] < whole.learner_.n_rounds_
     assert cut.predict_proba(TEXTS) == pytest.approx(_cut(whole, told["rounds"]).predict_proba(TEXTS))
-    code, _, err = ramify(capsys, "update", model, *options)
+    code, _, err = ramify(capsys, "update", model, *options, "--force")
     assert code == 0
     assert f"{told['rounds']} round" in err
     assert "the best on these 8 documents" in err

@@ -238,7 +238,7 @@ def test_other_encodings_can_be_named(capsys, tmp_path):
     rows = "text,label\n" + "café crème,a\nbière brune,b\n" * 6
     for encoding in ("cp1252", "utf-16", "mac-roman"):
         (tmp_path / "d.csv").write_bytes(rows.encode(encoding))
-        code, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--encoding", encoding)
+        code, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--encoding", encoding, "--force")
         assert code == 0, err
         assert "detected" not in err
         assert "café" in (tmp_path / "m" / "features.json").read_text()
@@ -283,7 +283,7 @@ def test_documents_without_a_label_are_left_out_unless_kept(capsys, tmp_path):
     assert "5 documents without a label, left out" in err
     facts = json.loads(out)
     assert facts["trained_on"] + facts["tested_on"] == 20
-    _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json", "--keep-unlabelled")
+    _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json", "--keep-unlabelled", "--force")
     assert json.loads(out)["trained_on"] + json.loads(out)["tested_on"] == 25
 
 
@@ -291,7 +291,7 @@ def test_a_text_that_was_learnt_is_not_held_out_and_is_told_in_a_test_file(capsy
     (tmp_path / "d.csv").write_text("text,label\n" + "red apple,a\nblue sky,b\n" * 10)
     _, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m")
     assert "Nothing was held out" in err
-    _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--test", tmp_path / "d.csv", "--model", tmp_path / "m")
+    _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--test", tmp_path / "d.csv", "--model", tmp_path / "m", "--force")
     assert "20 with the text of a training document" in out
 
 

@@ -271,7 +271,7 @@ def test_predictions_have_formulas_as_they_came_unless_asked(folder, tmp_path, s
     delimiter = "," if suffix == ".csv" else "\t"
     found = {}
     for option in ([], ["--escape-formulas"]):
-        assert main([*predict, *option]) == 0
+        assert main([*predict, "--force", *option]) == 0
         with open(tmp_path / f"p{suffix}", newline="") as file:
             found[bool(option)] = cells_of(file.read(), delimiter)
     assert {cell[0] for cell in formulas_in(found[False])} == set(MARKS)
@@ -300,7 +300,7 @@ def test_label_issues_escape_formulas_on_demand(folder, tmp_path):
     (tmp_path / "table.csv").write_text(table)
     audit = ["audit", str(tmp_path / "table.csv"), "--system", "nb", "--folds", "2", "--out", str(tmp_path / "issues.csv")]
     for option in ([], ["--escape-formulas"]):
-        assert main([*audit, *option]) == 0
+        assert main([*audit, "--force", *option]) == 0
         cells = cells_of((tmp_path / "issues.csv").read_bytes().decode())
         assert len(cells) > 20
         assert bool(formulas_in(cells)) == (not option)

@@ -123,9 +123,8 @@ def test_another_system_in_the_place_of_a_model_is_told_and_so_are_new_labels(tm
     assert main(["train", str(table), "--model", str(tmp_path / "m"), "--holdout", "0", "--system", "lr"]) == 0
     assert "will be replaced" not in capsys.readouterr().err
     (tmp_path / "more.csv").write_text("text,label\nblue sky,sky\n")
-    assert (
-        main(["train", str(table), "--add", str(tmp_path / "more.csv"), "--model", str(tmp_path / "m"), "--holdout", "0"]) == 0
-    )
+    more = ["--add", str(tmp_path / "more.csv"), "--holdout", "0", "--force"]
+    assert main(["train", str(table), "--model", str(tmp_path / "m"), *more]) == 0
     told = capsys.readouterr().err
     assert "Keep it with --system lr" in told
     assert "1 label not in" in told

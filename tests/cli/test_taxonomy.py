@@ -86,7 +86,7 @@ def test_options_reach_the_parts(capsys, news, tmp_path):
     news.write_text(news.read_text() + "zebra zebra zebra engines,car\n")
 
     def terms(*options):
-        _, out, _ = learn(capsys, news, "--out", tmp_path / "t.tsv", "--json", *options)
+        _, out, _ = learn(capsys, news, "--out", tmp_path / "t.tsv", "--force", "--json", *options)
         return {term for group in json.loads(out)["groups"] for term in group["terms"]}
 
     assert "zebra" in terms()
@@ -97,7 +97,9 @@ def test_options_reach_the_parts(capsys, news, tmp_path):
 
 def test_linkage_sample_and_seed_reach_the_clustering(capsys, news, tmp_path):
     def partition(*options):
-        _, out, _ = ramify(capsys, "taxonomy", "learn", news, "--groups", 3, "--out", tmp_path / "t.tsv", "--json", *options)
+        _, out, _ = ramify(
+            capsys, "taxonomy", "learn", news, "--groups", 3, "--out", tmp_path / "t.tsv", "--force", "--json", *options
+        )
         return {frozenset(group["categories"]) for group in json.loads(out)["groups"]}
 
     drawn = [partition("--sample", 1, "--seed", seed, "--linkage", "single") for seed in range(8)]
@@ -156,7 +158,7 @@ BAD = {
 def test_errors_are_reported_in_one_sentence_and_leave_files_unchanged(capsys, news, tmp_path, options, message):
     (tmp_path / "t.tsv").write_text("as it was")
     before = sorted(tmp_path.iterdir())
-    code, out, err = ramify(capsys, "taxonomy", "learn", news, "--out", tmp_path / "t.tsv", *options)
+    code, out, err = ramify(capsys, "taxonomy", "learn", news, "--out", tmp_path / "t.tsv", "--force", *options)
     assert code == 2
     assert out == ""
     assert message in err

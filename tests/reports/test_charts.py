@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.reports.charts import GAP, LARGE, LONGEST, RADIUS, Box, NamedPoint, place_names, scatter
+from ramify.reports.charts import GAP, LARGE, LETTER, LONGEST, RADIUS, SMALL, Box, NamedPoint, place_names, scatter, value_bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 FRAME = LARGE.frame
@@ -93,3 +93,18 @@ def test_points_that_are_all_the_same_are_drawn():
         "a",
         "b",
     ]
+
+
+@given(st.lists(st.tuples(st.text("abc ", min_size=1, max_size=90), st.floats(-1e6, 1e6)), max_size=12))
+def test_names_and_numbers_of_bars_stay_in_the_picture(items):
+    for text in ET.fromstring(value_bars(items, "t")).iter(f"{SVG}text"):
+        x, width = float(text.get("x")), LETTER * len(text.text)
+        left = x - width if text.get("class") == "tick end" else x
+        assert left >= -1e-6
+        assert left + width <= SMALL.width + 1e-6 or len(text.text) > 60
+
+
+def test_bars_have_their_numbers_and_those_that_are_no_numbers_are_nothing():
+    drawn = value_bars([("late", 1.5), ("screen", -0.5), ("odd", float("nan")), ("<b>", float("inf"))], "t")
+    assert texts(drawn, "tick") == ["late", "1.50", "screen", "−0.50", "odd", "0.00", "<b>", "0.00"]
+    assert texts(value_bars([], "t"), "tick") == []

@@ -16,6 +16,7 @@ from ramify.errors import LabelError
 from ramify.features.base import BaseVectorizer
 from ramify.learners.base import Evidence
 from ramify.metrics.hierarchical import first_errors
+from ramify.results import Result
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ class Step:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Result):
     """Why a text gets its label, or does not get another one.
 
     path: titles from the root to the explained node. probabilities: one for each node of the path.

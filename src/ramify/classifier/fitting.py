@@ -318,7 +318,8 @@ def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
     allowed = [setting.name for setting in fields(RULES[name]) if setting.repr]
     for given in settings:
         if given not in allowed:
-            raise InputError(f"{given!r} is not a parameter of rule {name!r}; it has {', '.join(allowed) or 'none'}.")
+            has = f"it has {', '.join(allowed) or 'none'}.{suggest(given, allowed)}"
+            raise InputError(f"{given!r} is not a parameter of rule {name!r}; {has}")
     rule: DecisionRule = RULES[name](**settings)
     rule.check()
     return rule

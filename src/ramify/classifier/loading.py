@@ -19,7 +19,7 @@ from ramify.classifier.fitting import RULES, TrainingData, refuse_misfit
 from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
-from ramify.errors import ModelError, RamifyError
+from ramify.errors import ModelError, RamifyError, suggest
 from ramify.features import FeatureUnion, TermSelector, Transformer, Vectorizer, Vectors
 from ramify.formatting import cut
 from ramify.metrics import Report
@@ -63,7 +63,8 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     about, features = stored.metadata, dict(stored.documents["features"])
     learner, decision = dict(about["learner"]), dict(about["decision"])
     if about["system"] not in SYSTEMS:
-        raise ModelError(f"system {about['system']!r} is unknown; the systems are {', '.join(SYSTEMS)}.")
+        hint = suggest(str(about["system"]), SYSTEMS)
+        raise ModelError(f"system {about['system']!r} is unknown; the systems are {', '.join(SYSTEMS)}.{hint}")
     made = TextClassifier(about["system"])
     made.taxonomy_ = made.taxonomy = Taxonomy.from_state(stored.documents["taxonomy"])
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))

@@ -37,7 +37,7 @@ from ramify.features.base import BaseVectorizer, check_fitted
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
 from ramify.metrics.flat import exact_matches
-from ramify.persistence import write_model
+from ramify.persistence import refuse_existing, write_model
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, read_labels
 
@@ -423,13 +423,14 @@ class TextClassifier(ScikitClassifier):
 
     # ---- saving -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, shards: int | None = None) -> None:
-        """Write a model directory; an older model at the same place is replaced in one step.
+    def save(self, path: str | Path, shards: int | None = None, *, overwrite: bool = True) -> None:
+        """Write a model directory; an older model at the same place is replaced in one step, unless overwrite is False.
 
         shards: split the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one per class. They stay on
         disk when loaded, and only the most probable classes of a text are scored. A model loaded from shards stays in shards.
         """
         check_fitted(self)
+        refuse_existing(path, overwrite)
         write_model(path, to_stored(self, shards))
 
     def _parts(self) -> tuple[Any, Learner]:

@@ -48,6 +48,7 @@ def audit(
     sheet: options.Sheet = None,
     merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find wrong labels, contradictory duplicates and classes that cannot be learnt.
@@ -70,7 +71,7 @@ def audit(
     from ramify.workflows.auditing.issue_details import issue_lines
 
     kind = options.table_format(out, escape_formulas=escape_formulas).removeprefix(".")
-    options.refuse_outputs(report, out, read=[data, taxonomy, stop_words])
+    options.refuse_outputs(report, out, read=[data, taxonomy, stop_words], force=force)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
     wanted = workflows.TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)

@@ -66,6 +66,7 @@ def compare(
     merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare systems on the same documents, with significance tests.
@@ -93,7 +94,7 @@ def compare(
     from ramify.workflows.comparison import check_measure
 
     read = [data, test, taxonomy, stop_words, *options.files_among(*(rule or ()), *(rule_param or ()))]
-    options.refuse_outputs(report, models=model or (), read=read)
+    options.refuse_outputs(report, models=model or (), read=read, force=force)
     check_correction(correction)
     check_measure(by)
     selection: dict[str, Any] = {"select": select, "select_by": select_by}

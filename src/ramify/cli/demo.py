@@ -12,6 +12,7 @@ import ramify
 from ramify.cli import options
 from ramify.cli.console import output, print_plain, progress_shown
 
+MODEL, REPORT = Path("demo-model"), Path("demo-report.html")
 EXAMPLES = (
     "my parcel was due on monday and the tracking has not moved since",
     "the tv has no picture any more, only sound",
@@ -21,9 +22,10 @@ EXAMPLES = (
 
 
 def demo(
-    model: Annotated[Path, Option("--model", "-m", help="Directory to write the model to.")] = Path("demo-model"),
-    report: Annotated[Path, Option(help="HTML page to write the report to.")] = Path("demo-report.html"),
+    model: Annotated[Path, Option("--model", "-m", help="Directory to write the model to.")] = MODEL,
+    report: Annotated[Path, Option(help="HTML page to write the report to.")] = REPORT,
     system: Annotated[str, Option(help="System to train; see 'ramify systems'.")] = "path-svm",
+    force: options.Force = False,
 ) -> None:
     """Train, evaluate and predict on the bundled corpus.
 
@@ -35,7 +37,9 @@ def demo(
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
 
-    options.refuse_outputs(report, models=[model])
+    named = [place for place, default in ((report, REPORT), (model, MODEL)) if place != default]  # its own are replaced
+    options.refuse_outputs(report, models=[model], force=True)
+    options.ask_to_replace(*named, force=force)
     start = time.perf_counter()
     with progress_shown():
         shop = ramify.data.load_electronics()

@@ -31,6 +31,7 @@ def evaluate(
     merge_spellings: options.MergeSpellings = False,
     trust: options.Trust = None,
     threads: options.Threads = -1,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Evaluate a model on labelled documents.
@@ -55,7 +56,7 @@ def evaluate(
     from ramify.workflows.reading import temporary_directory
 
     files = options.files_among(costs, rule, *(rule_param or ()))
-    options.refuse_outputs(report, models=[model], read=[data, *files])
+    options.refuse_outputs(report, models=[model], read=[data, *files], force=force)
     check_hierarchy(hierarchy)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
     decision, counted = options.parse_rule(rule, rule_param), options.parse_costs(costs)

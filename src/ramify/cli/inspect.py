@@ -11,7 +11,7 @@ from typer import Argument, Option
 import ramify
 from ramify.cli.console import literal, output, print_json, progress_shown
 from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, Sheet, TextColumn, Trust, load_model
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 
 MOST_FEATURES = 1 << 24  # of a model whose words of a node are shown
 
@@ -62,7 +62,9 @@ def inspect(
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
         else:
-            raise InputError(f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.")
+            raise InputError(
+                f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.{suggest(kind, ('model', 'data', 'taxonomy'))}"
+            )
     if tree:
         taxonomy.require_tree("the option --tree")
     if as_json:

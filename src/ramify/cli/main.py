@@ -53,7 +53,7 @@ class Group(NamedTuple):
 
 TAXONOMY = Group(
     "Learn a taxonomy from flat labels, or compare two taxonomies.",
-    ("ramify taxonomy learn tickets.csv --out taxonomy.tsv", "ramify taxonomy diff taxonomy.tsv newer.tsv"),
+    ("ramify taxonomy learn flat.csv --out taxonomy.tsv", "ramify taxonomy diff taxonomy.tsv newer.tsv"),
     {"learn": Command("taxonomy", "learn"), "diff": Command("taxonomy", "diff")},
 )
 REVIEWS = Group(
@@ -150,6 +150,10 @@ def run(words: Sequence[str], function: Callable[..., None] | None, name: str) -
     except typer.Exit as stop:
         return int(stop.exit_code)
     except usage_error as error:
+        if (option := getattr(error, "option_name", None)) is not None and hasattr(error, "possibilities"):
+            known = [opt for parameter in command.params for opt in (*parameter.opts, *parameter.secondary_opts)]
+            hint = suggest(option, [*(opt for opt in known if opt.startswith("-")), *HELP_OPTIONS])
+            raise InputError(f"{name!r} has no option {option!r}; see '{name} --help'.{hint}") from None
         error.message = visible_name(error.message)
         usage = io.StringIO()
         error.show(usage)
@@ -196,9 +200,16 @@ def find_command(words: Sequence[str]) -> tuple[Command | Group, int]:
         if isinstance(found, Command) or word.startswith("-"):
             return found, depth
         if word not in found.commands:
-            raise InputError(f"there is no command {word!r}; see 'ramify --help'.{suggest(word, found.commands)}")
+            raise InputError(f"there is no command {word!r}; see 'ramify --help'.{suggest_command(word, found)}")
         found = found.commands[word]
     return found, len(words)
+
+
+def suggest_command(word: str, group: Group) -> str:
+    """The commands nearest to a mistyped one, also those of groups: learn is a command of taxonomy."""
+    below = {name: entry.commands for name, entry in group.commands.items() if isinstance(entry, Group)}
+    full = next((f"{name} {word}" for name, commands in below.items() if word in commands), None)
+    return f" Did you mean {full!r}?" if full else suggest(word, group.commands)
 
 
 def show_help(group: Group, words: Sequence[str]) -> int:
@@ -210,7 +221,8 @@ def show_help(group: Group, words: Sequence[str]) -> int:
         return 0
     asked = [word for word in words if word.startswith("-")]
     if unknown := [word for word in asked if word not in HELP_OPTIONS]:
-        raise InputError(f"there is no option {unknown[0]!r} before a command; see 'ramify --help'.")
+        hint = suggest(unknown[0], (*HELP_OPTIONS, "--version"))
+        raise InputError(f"there is no option {unknown[0]!r} before a command; see 'ramify --help'.{hint}")
     name = " ".join(["ramify", *(word for word in words if word not in HELP_OPTIONS)])
     width = max(map(len, group.commands)) + 2
     lines = [f"Usage: {name} [OPTIONS] COMMAND [ARGS]...", "", f"  {group.help}", "", "  Examples:"]

@@ -12,6 +12,8 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import Terminal, say
+from ramify.cli.replacing import Force as Force
+from ramify.cli.replacing import ask_to_replace as ask_to_replace
 from ramify.errors import DataError, InputError, RamifyError
 from ramify.formatting import counted
 from ramify.persistence import trust
@@ -167,10 +169,13 @@ def load_model(
     return classifier
 
 
-def refuse_outputs(*outputs: Path | None, models: Iterable[Path | None] = (), read: Iterable[Path | str | None] = ()) -> None:
+def refuse_outputs(
+    *outputs: Path | None, models: Iterable[Path | None] = (), read: Iterable[Path | str | None] = (), force: bool
+) -> None:
     """Refuse outputs that cannot be written, are read by the command or written twice, or lie in a model directory.
 
     models: model directories that the command reads or writes. read: files that it reads, and values that may be files.
+    force: outputs that exist are replaced without a question.
     """
     from ramify.persistence import refuse_unwritable
     from ramify.persistence.paths import is_special, lead_to_same
@@ -185,6 +190,7 @@ def refuse_outputs(*outputs: Path | None, models: Iterable[Path | None] = (), re
             raise InputError(f"{output} would be written twice; choose another file for one of the outputs.")
         if output.exists() and any(lead_to_same(output, file) for each in inputs for file in _files_of(each)):
             raise InputError(f"{output} is read by this command and would be overwritten; choose another output file.")
+    ask_to_replace(*given, force=force)
 
 
 def _refuse_model_directories(output: Path, models: Sequence[Path]) -> None:

@@ -42,6 +42,7 @@ def predict(
     trust: options.Trust = None,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Add predicted labels and their probabilities to a table.
@@ -61,6 +62,7 @@ def predict(
       ramify predict out 'parts/*.parquet' --out predictions/ --cluster auto
       ramify predict out 'parts/*.parquet' --out predictions/ --cluster auto --resume
     """
+    from ramify.workflows.file_predictions import MANIFEST
     from ramify.workflows.predict_stream import predict_file
 
     if (data is None) == (sentence is None):
@@ -72,13 +74,14 @@ def predict(
         settings = {"text": text, "encoding": encoding, "strict": strict, "resume": resume, "n_jobs": threads}
         settings["escape_formulas"] = escape_formulas
         with progress_shown(cluster):
+            options.ask_to_replace(out and out / MANIFEST if not resume else None, force=force)
             _predict_files(model, data, out, rule=decision, options=wanted, as_json=as_json, **settings)
         return
     if resume:
         raise InputError("--resume continues a run on many files; give a directory or a quoted pattern of them, and --out.")
     kind = options.table_format(out, as_json, escape_formulas)
     files = options.files_among(rule, *(rule_param or ()))
-    options.refuse_outputs(out, models=[model], read=[data, *files])
+    options.refuse_outputs(out, models=[model], read=[data, *files], force=force)
     classifier = options.load_model(model, decision, threads)
     _warn_about_branches(classifier, wanted)
     if sentence is not None:

@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ramify.cli.console import print_json, print_plain, say
-from ramify.cli.options import AsJson, EscapeFormulas, opened, refuse_outputs
+from ramify.cli.options import AsJson, EscapeFormulas, Force, opened, refuse_outputs
 from ramify.errors import InputError
 from ramify.formatting import counted
 from ramify.server.reviews import ReviewStore, export_rows, read_label_issues, summarize, training_rows
@@ -32,7 +32,7 @@ def add(
       ramify reviews add ramify-reviews.db issues.jsonl --model out
       ramify serve out --reviews ramify-reviews.db
       ramify reviews export ramify-reviews.db --out reviews.csv
-      ramify train tickets.csv --add reviews.csv --model out
+      ramify train tickets.csv --add reviews.csv --model out --force
     """
     from ramify.workflows.reading import readable
 
@@ -51,6 +51,7 @@ def export(
     out: Annotated[Path | None, Option("--out", "-o", help="File to write: .csv or .jsonl (default: standard output).")] = None,
     model: ModelName = None,
     escape_formulas: EscapeFormulas = False,
+    force: Force = False,
 ) -> None:
     """Write reviewed documents as training rows.
 
@@ -60,14 +61,14 @@ def export(
     \b
     Examples:
       ramify reviews export ramify-reviews.db --out reviews.csv
-      ramify train tickets.csv --add reviews.csv --model out
+      ramify train tickets.csv --add reviews.csv --model out --force
     """
     suffix = "" if out is None else out.suffix.lower()
     if suffix not in ("", ".csv", ".jsonl", ".ndjson"):
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv or .jsonl.")
     if escape_formulas and suffix not in ("", ".csv"):
         raise InputError("--escape-formulas is for CSV, but JSON Lines would be written; leave it out.")
-    refuse_outputs(out, read=[file])
+    refuse_outputs(out, read=[file], force=force)
     with _opened(file) as store:
         if model is None and len(models := store.models()) > 1:
             raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")

@@ -22,6 +22,7 @@ def score(
     encoding: options.Encoding = None,
     trust: options.Trust = None,
     threads: options.Threads = -1,
+    force: options.Force = False,
 ) -> None:
     """Write the scores of all nodes as a table.
 
@@ -36,7 +37,7 @@ def score(
     from ramify.parallel import stage
     from ramify.workflows.score_tables import score_file, score_writer
 
-    options.refuse_outputs(out, models=[model], read=[data])
+    options.refuse_outputs(out, models=[model], read=[data], force=force)
     if out is not None and out.suffix.lower() not in ("", ".csv", ".txt"):
         raise InputError(f"cannot write a file that ends in {out.suffix!r}; scores are written as .csv.")
     classifier, bad, total = options.load_model(model, threads=threads), list[str](), 0
@@ -74,6 +75,7 @@ def decide(
     strict: options.Strict = False,
     encoding: options.Encoding = None,
     trust: options.Trust = None,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Apply a decision rule to saved scores; nothing is trained.
@@ -92,7 +94,7 @@ def decide(
 
     kind = options.table_format(out, as_json, escape_formulas)
     files = options.files_among(rule, *(rule_param or ()))
-    options.refuse_outputs(out, models=[model], read=[scores, learn, taxonomy, *files])
+    options.refuse_outputs(out, models=[model], read=[scores, learn, taxonomy, *files], force=force)
     wanted = options.parse_rule(rule, rule_param)
     if (model is None) == (taxonomy is None):
         raise InputError("give --model for scores of a model, or --taxonomy for scores from elsewhere, and not both.")

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from ramify.cli.console import say
 from ramify.cli.options import Threads, Trust
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.server.settings import ConnectionLimits, Limits, Settings, name_models
 
 LEVELS = ("info", "warning", "error")
@@ -64,9 +64,11 @@ def serve(
         ConnectionLimits(max_connections, max(1, max_connections // 2)),
     )  # fmt: skip
     if log_format not in (None, "plain", "json"):
-        raise InputError(f"log format {log_format!r} is unknown; give plain or json.")
+        raise InputError(
+            f"log format {log_format!r} is unknown; give plain or json.{suggest(str(log_format), ('plain', 'json'))}"
+        )
     if log_level not in LEVELS:
-        raise InputError(f"log level {log_level!r} is unknown; give {', '.join(LEVELS)}.")
+        raise InputError(f"log level {log_level!r} is unknown; give {', '.join(LEVELS)}.{suggest(log_level, LEVELS)}")
     try:
         from ramify.server.running import run
         from ramify.server.services import Services

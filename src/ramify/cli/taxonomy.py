@@ -42,6 +42,7 @@ def learn(
     sheet: options.Sheet = None,
     merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Group the flat labels of a table into a taxonomy.
@@ -50,7 +51,7 @@ def learn(
 
     \b
     Examples:
-      ramify taxonomy learn tickets.csv --out taxonomy.tsv
+      ramify taxonomy learn flat.csv --out taxonomy.tsv
       ramify taxonomy learn news.jsonl --groups 4,12 --stop-words english --min-df 2 --out taxonomy.tsv
       ramify train news.jsonl --taxonomy taxonomy.tsv --model out
     """
@@ -64,7 +65,7 @@ def learn(
     check_settings(levels, linkage, sample, seed)
     if out.suffix.lower() not in FORMAT_OF:
         raise InputError(f"--out is {str(out)!r}; give a name that ends in {' or '.join(FORMAT_OF)}.")
-    options.refuse_outputs(out, read=[data, stop_words])
+    options.refuse_outputs(out, read=[data, stop_words], force=force)
     count_workers(threads)
     vectorizer = Vectorizer(stop_words=read_stop_words(stop_words), stemmer=stem, min_df=min_df, n_jobs=threads)
     vectorizer.check_settings()
@@ -132,6 +133,7 @@ def diff(
     new: Annotated[Path, Argument(help="The new taxonomy.")],
     reassignments: options.ReassignmentsFile = None,
     out: Annotated[Path | None, Option("--out", "-o", help="Write a table of unassigned nodes, to be filled in.")] = None,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare two taxonomies: nodes renamed, moved, merged, split, added and retired.
@@ -150,7 +152,7 @@ def diff(
     from ramify.taxonomy import diff_taxonomies, read_reassignments, read_taxonomy, render_reassignment_template
     from ramify.taxonomy.diff import suggestion_for
 
-    options.refuse_outputs(out, read=[old, new, reassignments])
+    options.refuse_outputs(out, read=[old, new, reassignments], force=force)
     before, after = read_taxonomy(old), read_taxonomy(new)
     table = None if reassignments is None else read_reassignments(reassignments, before, after)
     changes = diff_taxonomies(before, after, table)

@@ -12,7 +12,6 @@ from ramify import workflows
 from ramify.cli import main, options
 from ramify.cli.console import output, print_json, print_plain, progress_shown, say
 from ramify.errors import InputError
-from ramify.formatting import counted
 
 
 def train(
@@ -72,6 +71,7 @@ def train(
     cluster: options.Cluster = None,
     checkpoints: options.CheckpointDirectory = None,
     resume: options.Resume = False,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a classifier on a table of documents, evaluate it, and save it.
@@ -85,7 +85,7 @@ def train(
       ramify train tickets.csv --auto --system hr-svm --by macro_f1 --model out
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
-      ramify train tickets.csv --add reviews.csv --model out
+      ramify train tickets.csv --add reviews.csv --model out --force
       ramify train tickets.csv --system svm --keep-back 0.1 --model out
       ramify train parts/ --model out
       ramify train 'parts/2024-*.parquet' --test 'parts/2025-*.parquet' --model out
@@ -102,7 +102,8 @@ def train(
     refuse_target(model)
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     read = [data, test, taxonomy, stop_words, *(add or ()), *options.files_among(rule, *(rule_param or ()))]
-    options.refuse_outputs(report, models=[model], read=read)
+    options.refuse_outputs(report, models=[model], read=read, force=force)
+    options.ask_to_replace(model, force=force)
     _refuse_checkpoints(kept, model, report)
     selection = (select, select_by, select_join, select_scope)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)
@@ -129,6 +130,8 @@ def _refuse_checkpoints(kept: Path | None, *outputs: Path | None) -> None:
 
 def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> workflows.TuneOptions | None:
     """What --auto, --minutes and --by ask for; refuses options that do not go together."""
+    from ramify.workflows.comparison import check_measure
+
     if not auto:
         for option, value in (("--minutes", minutes), ("--by", by)):
             if value is not None:
@@ -137,12 +140,14 @@ def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dic
     for option, value in others.items():
         if value:
             raise InputError(f"--auto and {option} were given; --auto does not support {option}, so leave one of them out.")
+    check_measure(by or "micro_f1")
     started_at = time.monotonic() if main.started_at is None else main.started_at
     return workflows.TuneOptions(5.0 if minutes is None else minutes, by or "micro_f1", started_at)
 
 
 def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | None, as_json: bool) -> None:
     """Write the report as a page, and print it, or everything as JSON."""
+    from ramify.reports.tables import describe_training
     from ramify.reports.terminal import describe_main_parents, render_report, render_tuning
     from ramify.workflows.tuning.result import command_options
 
@@ -152,17 +157,9 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
         from ramify.reports.pages import report_page
 
         title = f"{trained.classifier.system} on {data.name}"
-        write_text_atomically(page, report_page(report, title, _documents(trained), tuning))
+        write_text_atomically(page, report_page(report, title, describe_training(trained), tuning))
     if as_json:
-        counts: dict[str, Any] = {
-            "trained_on": trained.trained_on,
-            "tested_on": trained.tested_on,
-            "refitted": trained.refitted,
-        }
-        counts |= {"refitted": trained.refitted, "test_duplicates": trained.test_duplicates}
-        counts |= {"summary": trained.classifier.summary()}
-        facts = {"model": str(model), **counts, "report": None if report is None else report.as_dict()}
-        print_json(facts if tuning is None else facts | {"tuning": tuning.as_dict()})
+        print_json({"model": str(model), **trained.to_dict()})
         return
     if (made := trained.classifier).uses_main_parents:
         what = made.system if made.learner_.uses_main_parents else f"rule {made.decision_.kind!r}"
@@ -175,18 +172,10 @@ def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | 
     if report is None:
         say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
     else:
-        print_plain(_documents(trained), trained.classifier.summary(), "")
+        print_plain(describe_training(trained), trained.classifier.summary(), "")
         output.print(render_report(report))
         if page is not None:
             say(f"Report written to {page}")
     say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
     if tuning is None:
         say(f"To look for a better one: ramify train {data} --auto --minutes 5 --model {model}")
-
-
-def _documents(trained: workflows.TrainResult) -> str:
-    duplicates = f" ({trained.test_duplicates:,} with the text of a training document)" if trained.test_duplicates else ""
-    guarantee = trained.classifier.guarantee_
-    kept_back = " except those kept back" if guarantee is not None and guarantee.is_proven else ""
-    again = f"; the saved model was then trained on all of them{kept_back}" if trained.refitted else ""
-    return f"Trained on {counted(trained.trained_on, 'document')}, tested on {trained.tested_on:,} others{duplicates}{again}."

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
 from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import print_json, progress_shown, say
-from ramify.formatting import counted
-
-if TYPE_CHECKING:
-    from ramify.workflows.updating import PartialFitResult
-
-SHOWN = 10  # names of nodes that are listed
 
 
 def update(
@@ -23,7 +17,9 @@ def update(
     data: Annotated[Path | None, Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
     taxonomy: Annotated[Path | None, Option(help="The new taxonomy, in any format.")] = None,
     reassignments: options.ReassignmentsFile = None,
-    to: Annotated[Path | None, Option(help="Write the new model here (default: replace the old one).")] = None,
+    to: Annotated[
+        Path | None, Option(help="Write the new model here (default: replace the old one, without a question).")
+    ] = None,
     rounds: Annotated[
         int | None, Option(min=1, help="Boosting: add this many rounds (default: as many as in training).")
     ] = None,
@@ -39,6 +35,7 @@ def update(
     merge_spellings: options.MergeSpellings = False,
     trust: options.Trust = None,
     threads: options.Threads = -1,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Update a model: a changed taxonomy, or more documents.
@@ -60,56 +57,17 @@ def update(
       ramify update boosted --data tickets.csv --rounds 500
       ramify update boosted --data validation.csv --select-rounds
     """
+    from ramify.reports.tables import describe_partial_fit, describe_update
     from ramify.workflows.updating import UpdateOptions, update_model
 
     reading = workflows.ReadOptions(text, label, label_separator, strict, False, encoding, sheet, merge_spellings)
+    options.ask_to_replace(to, force=force)
     with progress_shown():
         done = update_model(model, UpdateOptions(data, taxonomy, reassignments, rounds, select_rounds, reading, threads), to)
     target = model if to is None else to
     if as_json:
-        print_json({"model": str(target), **done.as_dict()})
+        print_json({"model": str(target), **done.to_dict()})
         return
-    if isinstance(done, workflows.UpdateResult):
-        _print_update(done)
-    else:
-        _print_partial_fit(done)
+    for line in describe_update(done) if isinstance(done, workflows.UpdateResult) else describe_partial_fit(done):
+        say(line)
     say(f"Model saved in {target}.")
-
-
-def _print_update(done: workflows.UpdateResult) -> None:
-    """Print what changed, what became of the documents, and what was trained."""
-    counts: dict[str, Any] = done.changes.counts
-    say(f"Taxonomy: {', '.join(f'{number:,} {kind}' for kind, number in counts.items() if number) or 'unchanged'}.")
-    if done.relabelled:
-        say(f"  {counted(done.relabelled, 'document')} of moved, merged, split or retired nodes relabelled")
-    if done.at_split:
-        say(f"  {counted(done.at_split, 'document')} of split nodes stay at the parent until --data relabels their texts")
-    if done.left_out:
-        say(f"  {counted(done.left_out, 'document')} without a label in the new taxonomy, left out")
-    if done.added:
-        replaced = f", {done.replaced:,} of them with new labels for a known text" if done.replaced else ""
-        say(f"  {counted(done.added, 'document')} added{replaced}")
-    if not done.is_trained:
-        say("Nothing was trained: all classifiers are unchanged.")
-    elif done.reused is not None:
-        reused, total = done.reused
-        say(f"{counted(total - reused, 'classifier')} trained, {reused:,} reused.")
-    else:
-        how = "Trained with a warm start" if done.warm_started else "Trained from scratch"
-        say(f"{how}, on {counted(done.documents, 'document')}.")
-    for name in done.started_from_parent[:SHOWN]:
-        say(f"  {name} has no documents, and starts with its parent's classifier")
-
-
-def _print_partial_fit(done: PartialFitResult) -> None:
-    if done.micro_f1 is not None:
-        for rounds, quality in done.micro_f1.items():
-            say(f"  {rounds:6,} rounds: micro F1 {quality:.3f}")
-        say(f"Kept {counted(done.rounds or 0, 'round')}, the best on these {counted(done.documents, 'document')}.")
-        return
-    words, classes = counted(done.new_words, "new word"), counted(len(done.new_classes), "new class")
-    say(f"Trained on {counted(done.documents, 'more document')}: {words}, {classes}.")
-    for name in done.new_classes[:SHOWN]:
-        say(f"  {name}")
-    if done.rounds is not None:
-        say(f"The model has up to {counted(done.rounds, 'round')} now.")

@@ -14,11 +14,12 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from encodings.aliases import aliases
 from pathlib import Path
 from typing import IO, Any
 
 from ramify.arguments import describe
-from ramify.errors import DataError, InputError
+from ramify.errors import DataError, InputError, suggest
 
 UTF_8 = "utf-8"
 MARKS = {codecs.BOM_UTF8: UTF_8, codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}  # before those of UTF-16
@@ -54,7 +55,8 @@ def known_encoding(name: str | None) -> str | None:
         io.TextIOWrapper(io.BytesIO(), encoding=name)
         return codecs.lookup(name).name
     except (LookupError, TypeError, ValueError):
-        raise InputError(f"encoding {describe(name)} is unknown; give one such as 'cp1252' or 'utf-16'.") from None
+        hint = suggest(str(name), sorted(set(aliases.values())))
+        raise InputError(f"encoding {describe(name)} is unknown; give one such as 'cp1252' or 'utf-16'.{hint}") from None
 
 
 def find_encoding(path: Path) -> str:

@@ -98,7 +98,8 @@ def make_rules(
 ) -> TermRules:
     """Make rules from checked settings."""
     if analyzer not in ANALYZERS:
-        raise InputError(f"analyzer is {analyzer!r}; give one of {', '.join(map(repr, ANALYZERS))}.")
+        hint = suggest(str(analyzer), ANALYZERS)
+        raise InputError(f"analyzer is {analyzer!r}; give one of {', '.join(map(repr, ANALYZERS))}.{hint}")
     if analyzer != "word" and not (stop_words is None and stemmer is None):
         raise InputError(f"analyzer is {analyzer!r}, and stop words and stems are of words; leave them out, or use 'word'.")
     try:
@@ -120,7 +121,9 @@ def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
     if isinstance(stop_words, str):
         if stop_words not in STOP_LISTS:
             known = " or ".join(repr(name) for name in STOP_LISTS)
-            raise InputError(f"stop_words is {stop_words!r}; give {known}, a list of words, or None.")
+            raise InputError(
+                f"stop_words is {stop_words!r}; give {known}, a list of words, or None.{suggest(stop_words, STOP_LISTS)}"
+            )
         return STOP_LISTS[stop_words]
     if not isinstance(stop_words, (list, tuple, set, frozenset)) or not all(isinstance(word, str) for word in stop_words):
         raise InputError("stop_words is not a list of words; give one, each word as a string.")

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import murmurhash3_32
 
 from ramify import native
-from ramify.errors import InputError, ModelError
+from ramify.errors import InputError, ModelError, suggest
 from ramify.features import term_counts
 from ramify.features.base import BaseVectorizer, Ints, State, check_fitted, checked_columns
 from ramify.features.streaming import CountSettings, ShardedTexts
@@ -125,7 +125,8 @@ class Vectorizer(BaseVectorizer):
     def check_settings(self) -> None:
         """Refuse invalid settings, before any text is read."""
         if self.weighting not in WEIGHTINGS:
-            raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.")
+            hint = suggest(str(self.weighting), WEIGHTINGS)
+            raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.{hint}")
         term_counts.find_limits(self.min_df, self.max_df, self.max_features, 1)
         for name, value in (("lowercase", self.lowercase), ("sublinear_tf", self.sublinear_tf)):
             if not isinstance(value, (bool, np.bool_)):

@@ -136,7 +136,9 @@ class NodeClassifiers(Learner):
         """Check the parameters; gives the setup of the solver, where the base has one."""
         check_kind(self.calibration)
         if self.negatives not in NEGATIVES:
-            raise InputError(f"negatives is {self.negatives!r}; give 'parent' or 'all'.")
+            raise InputError(
+                f"negatives is {self.negatives!r}; give 'parent' or 'all'.{suggest(str(self.negatives), ('parent', 'all'))}"
+            )
         if not _is_number(self.missing) or not 0 <= self.missing < 1:
             raise InputError(f"missing is {self.missing!r}; give the fraction of nodes to leave out, from 0 to below 1.")
         if not _is_number(self.alpha) or not 0 < float(self.alpha) < np.inf:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.metrics import flat, hierarchical
 from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
 from ramify.metrics.flat import Counts, NodeScores, f1, label_pair, mean, precision_recall_f1, ratio
 from ramify.metrics.hierarchical import Costs, h_loss, h_loss_by_depth, h_loss_by_node, modified_f1
+from ramify.results import Result
 from ramify.taxonomy import Taxonomy, ancestor_matrix, most_specific
 
 MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration need a dense matrix
@@ -22,8 +23,8 @@ HIERARCHIES = ("original", "modified")
 OPTIONAL = ("modified", "calibration", "guarantees")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Result):
     """The figures of one evaluation.
 
     figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary per row.
@@ -124,7 +125,7 @@ def make_report(
 def check_hierarchy(name: str) -> None:
     """Refuse an unknown hierarchy."""
     if name not in HIERARCHIES:
-        raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.")
+        raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.{suggest(str(name), HIERARCHIES)}")
 
 
 def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:

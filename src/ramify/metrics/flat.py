@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
 from ramify.arguments import as_numbers, check_count
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -134,7 +134,7 @@ def _compared(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: str) -> tuple[
         T, P = most_specific(T, taxonomy), most_specific(P, taxonomy)
         return T, P, np.flatnonzero(per_node(T) + per_node(P))
     if over not in ("leaves", "nodes"):
-        raise InputError(f"over is {over!r}; give 'leaves', 'nodes' or 'own'.")
+        raise InputError(f"over is {over!r}; give 'leaves', 'nodes' or 'own'.{suggest(str(over), ('leaves', 'nodes', 'own'))}")
     return T, P, np.flatnonzero(taxonomy.is_leaf) if over == "leaves" else np.arange(len(taxonomy))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from ramify.arguments import as_numbers, check_count, check_kind, describe, pairs
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.metrics import significance
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_document, per_node, ratio
 from ramify.metrics.hierarchical import first_errors
@@ -169,7 +169,7 @@ def paired_bootstrap(
         named = {"micro_f1": micro, "macro_f1": macro}
         check_kind(metric, str, "metric", allowed := "'micro_f1', 'macro_f1', or a function of truth and predictions")
         if metric not in named:
-            raise InputError(f"metric is {metric!r}; give {allowed}.")
+            raise InputError(f"metric is {metric!r}; give {allowed}.{suggest(metric, named)}")
         measure = named[metric]
 
         def difference(sums: Floats) -> Floats:

@@ -137,7 +137,8 @@ def proportions_test(
     check_alternative(alternative)
     T, A, B = same_decisions(Y_true, A, B)
     if of not in ("precision", "recall", "accuracy"):
-        raise InputError(f"of is {of!r}; give 'precision', 'recall' or 'accuracy'.")
+        hint = suggest(str(of), ("precision", "recall", "accuracy"))
+        raise InputError(f"of is {of!r}; give 'precision', 'recall' or 'accuracy'.{hint}")
     counts = []  # for each system: right decisions, of how many, and the number on the other side
     for Y in (A, B):
         if of == "accuracy":
@@ -175,7 +176,8 @@ def class_f1_of_both(Y_true: Any, A: Any, B: Any) -> tuple[Floats, Floats]:
 def check_alternative(alternative: str) -> None:
     """Refuse an unknown alternative."""
     if not isinstance(alternative, str) or alternative not in ("two-sided", "greater", "less"):
-        raise InputError(f"alternative is {alternative!r}; give 'two-sided', 'greater' (A is better) or 'less'.")
+        hint = suggest(str(alternative), ("two-sided", "greater", "less"))
+        raise InputError(f"alternative is {alternative!r}; give 'two-sided', 'greater' (A is better) or 'less'.{hint}")
 
 
 def _signs(k: int, n: int, alternative: Alternative) -> Significance:

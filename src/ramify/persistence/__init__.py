@@ -4,7 +4,7 @@
 from ramify.persistence.arrays import ArrayFile, LazyArrays, OpenedArrays
 from ramify.persistence.arrays import are_finite, are_indices, are_offsets, checked_count, checked_number, is_increasing
 from ramify.persistence.arrays import write_array_file
-from ramify.persistence.atomic import atomic_writer, exclusive_writer, refuse_unwritable
+from ramify.persistence.atomic import atomic_writer, exclusive_writer, refuse_existing, refuse_unwritable
 from ramify.persistence.atomic import scratch_directory, try_beside, write_text_atomically
 from ramify.persistence.model_directory import FORMAT_VERSION, MAX_SHARDS, DirectoryStamp, StoredModel, directory_stamp
 from ramify.persistence.model_directory import is_model, model_fingerprint
@@ -36,6 +36,7 @@ __all__ = [
     "model_metadata",
     "open_array_file",
     "read_model",
+    "refuse_existing",
     "refuse_foreign_target",
     "refuse_unwritable",
     "scratch_directory",

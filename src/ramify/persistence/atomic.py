@@ -93,6 +93,13 @@ def refuse_unwritable(path: str | Path) -> None:
         raise InputError(f"cannot write {path}: {error.strerror}; choose another place for it.") from None
 
 
+def refuse_existing(path: str | Path, overwrite: bool) -> None:
+    """Refuse to replace what is at a place, unless that is wanted; a device or a pipe is not replaced."""
+    path = Path(path)
+    if not overwrite and path.exists() and not is_special(path):
+        raise InputError(f"{path} exists already; give overwrite=True to replace it, or another place.")
+
+
 def try_beside(path: Path) -> None:
     """Make something beside a path, and remove it: permissions do not tell of every place where nothing can be written."""
     clear_leftovers(path)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 N_COLOURS = 6
 LETTER = 6.4  # average width of a letter, in units of the picture
 STEPS = (1, 2, 5, 10)
-SMALLEST = 1e-300  # of a logarithmic axis
+SMALLEST = 1e-300  # number that an axis can show
 QUARTERS = [0.0, 0.25, 0.5, 0.75, 1.0]
 Point = tuple[float, float, float, float]  # x, y, and the ends of the error bar
 
@@ -223,6 +223,29 @@ def horizontal_bars(items: Sequence[tuple[str, int]], title: str) -> str:
         marks.append(_rect("s4", Box(4, top + 17, 4 + width, top + step - 7), f"{name}: {count}"))
         marks.append(_text("tick start", width + 10, top + step - 10, str(count)))
     return plot.svg(marks, title)
+
+
+def value_bars(items: Sequence[tuple[str, float]], title: str, digits: int = 2) -> str:
+    """Horizontal bars of numbers, each below its name; where some are negative, names stand on the other side of 0."""
+    shown = [(name, value if isfinite(value) else 0.0) for name, value in items]
+    low, high = min([0.0, *(value for _, value in shown)]), max([0.0, *(value for _, value in shown)])
+    longest = 23 if low < 0 else 66
+    names = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name, _ in shown]
+    numbers = [f"{value:,.{digits}f}".replace("-", "−") for _, value in shown]
+    beside = [*names, *numbers] if low < 0 else numbers
+    room = max([65.0, *(LETTER * len(words) + 10 for words in beside)])  # on both sides of the bars
+    scale = (SMALL.width - 2 * room) / max(high - low, SMALLEST)
+    zero, above, step = (room - low * scale, 4, 22) if low < 0 else (4.0, 18, 34)
+    plot, marks = replace(SMALL, height=max(2, len(shown)) * step), []
+    for i, (name, written, (whole, value)) in enumerate(zip(names, numbers, shown, strict=True)):
+        top, end = i * step, zero + value * scale
+        colour, side = ("s4", -1) if value < 0 else ("s0", 1)
+        after, before = ("tick start", "tick end")[::side]
+        marks.append(_text(before, zero - 5 * side, top + 15, name) if low < 0 else _text("tick start", 4.0, top + 13, name))
+        tip = f"{whole}: {written}"
+        marks.append(_rect(colour, Box(min(zero, end), top + above, max(zero, end), top + step - 4), tip))
+        marks.append(_text(after, end + 5 * side, top + step - 7, written))
+    return plot.svg(marks, title, extra=4)
 
 
 def dots(points: Sequence[tuple[int, float, str]], title: str, x_title: str) -> str:

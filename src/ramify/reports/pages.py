@@ -7,7 +7,6 @@ as they are. Jinja2 is imported when the first page is rendered.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ramify.formatting import counted, duration
 from ramify.metrics.evaluation import Report
 from ramify.metrics.resampling import LOSSES
 from ramify.reports import charts, tables
+from ramify.reports.figures import scoped_style
 from ramify.workflows.auditing.audit import Audit
 from ramify.workflows.comparison import LABELS, LEVEL, TESTS, Comparison, Recommendation, SystemResult, letters_of
 from ramify.workflows.tuning.result import TuningResult, describe_tuning
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_DOTS, MAX_GROUPS, MAX_LETTERS = 2_000, 200, 160  # nodes of a chart, groups of duplicates, and letters of their texts
 KINDS = (("recommended", 4), ("not significantly different", 2), ("significantly worse", 0))  # names and colours of points
+PAGE, NOTEBOOK = "base.html", "notebook.html"  # layouts: a whole page, and a part of one with its own style
 SHORTEST = 1e-6  # seconds; a logarithmic axis has no place for 0
 
 
@@ -36,36 +37,48 @@ def _environment() -> Environment:
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     # text in which `backticks` become code
     made.filters["code"] = lambda words: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
-    made.globals |= {"counted": counted, "percentage": tables.percentage, "shorten": tables.shorten}
+    made.globals |= {
+        "scoped_style": scoped_style,
+        "counted": counted,
+        "percentage": tables.percentage,
+        "shorten": tables.shorten,
+    }
     return made
 
 
-def render(template: str, **values: Any) -> str:
-    """A page by a template; every value is escaped."""
-    return _environment().get_template(template).render(**values) + "\n"
+def render(template: str, layout: str = PAGE, **values: Any) -> str:
+    """A page by a template, or a part of one for a notebook; every value is escaped."""
+    return _environment().get_template(template).render(layout=layout, **values) + "\n"
 
 
 # ---- a report -----------------------------------------------------------------------------------------------------------
 
 
 def report_page(
-    report: Report, title: str, lead: str = "", tuning: TuningResult | None = None, has_holdout: bool = True
+    report: Report,
+    title: str,
+    lead: str = "",
+    tuning: TuningResult | None = None,
+    has_holdout: bool = True,
+    layout: str = PAGE,
 ) -> str:
     """A report and, if any, the tuning. has_holdout: whether the report is on documents that were not used for tuning."""
     sentences = None if tuning is None else describe_tuning(tuning, has_holdout)
     trials = None if tuning is None else {"sentences": sentences, "trials": tables.trials_table(tuning)}
     figures = [("documents", f"{report.documents:,}"), *tables.figure_rows(report)]
-    parts = {"figures": figures, "plots": _report_plots(report), "notes": report.notes, "tuning": trials}
-    return render("report.html", title=title, lead=lead, tables=tables.report_tables(report).values(), **parts)
+    plots = report_plots(report).values()
+    parts: dict[str, Any] = {"figures": figures, "plots": plots, "notes": report.notes, "tuning": trials}
+    return render("report.html", layout, title=title, lead=lead, tables=tables.report_tables(report).values(), **parts)
 
 
-def _report_plots(report: Report) -> list[tuple[str, str]]:
+def report_plots(report: Report) -> dict[str, tuple[str, str]]:
+    """The caption and the chart of what there is: levels, nodes, calibration, confusions."""
     levels = [(f"level {row['key'] + 1}", (row["f1"], row["macro_f1"])) for row in report.levels]
     points = [(row["support"], row["f1"], row["path"]) for row in report.nodes if row["support"]][:MAX_DOTS]
-    plots = [
-        ("F1 at each level", charts.bars(levels, ("micro F1", "macro F1"), "F1 at each level")),
-        ("F1 against support, one dot per node", charts.dots(points, "F1 against support", "documents of the node")),
-    ]
+    plots = {
+        "levels": ("F1 at each level", charts.bars(levels, ("micro F1", "macro F1"), "F1 at each level")),
+        "nodes": ("F1 against support, one dot per node", charts.dots(points, "F1 against support", "documents of the node")),
+    }
     if report.reliability:
         lines = []
         for depth in sorted({row["depth"] for row in report.reliability})[: charts.N_COLOURS]:
@@ -74,18 +87,19 @@ def _report_plots(report: Report) -> list[tuple[str, str]]:
         lines.append(charts.Line("", [(0.0, 0.0), (1.0, 1.0)], dashed=True))
         title = "Predicted probability against observed frequency"
         chart = charts.Chart(title, lines, "predicted probability", "observed frequency")
-        plots.append((title, charts.line_chart(chart)))
+        plots["calibration"] = title, charts.line_chart(chart)
     if report.confusions:
         worst = [(f"{row['true']} → {row['predicted']}", row["count"]) for row in report.confusions[:8]]
-        plots.append(("Most confused siblings (true → predicted)", charts.horizontal_bars(worst, "Most confused siblings")))
+        caption = "Most confused siblings (true → predicted)"
+        plots["confusions"] = caption, charts.horizontal_bars(worst, "Most confused siblings")
     return plots
 
 
 # ---- an audit -----------------------------------------------------------------------------------------------------------
 
 
-def audit_page(found: Audit, title: str) -> str:
-    """Everything that an audit found."""
+def audit_page(found: Audit, title: str, layout: str = PAGE, most: int | None = None) -> str:
+    """Everything that an audit found. most: of each kind (default: all)."""
     figures = (
         ("documents", f"{found.documents:,}"),
         ("wrong labels (estimate)", f"≈ {found.estimated_wrong:,.0f}"),
@@ -94,18 +108,20 @@ def audit_page(found: Audit, title: str) -> str:
         ("pairs of siblings that cannot be distinguished", f"{len(found.inseparable_siblings):,}"),
         ("classes that cannot be learnt", f"{len(found.classes):,}"),
     )
-    shown = f"The first {len(found.issues):,} of {found.n_issues:,}, the most likely errors first." if found.issues else "None."
-    groups = [tables.duplicates_table(group, MAX_LETTERS) for group in found.duplicates[:MAX_GROUPS]]
-    values: dict[str, Any] = {"lead": tables.describe_audit(found), "figures": figures, "shown": shown, "issues": found.issues}
-    values |= {"kinds": tables.ISSUE_KINDS, "siblings": tables.siblings_table(found), "classes": tables.classes_table(found)}
-    values |= {"groups": groups, "more_groups": max(0, len(found.duplicates) - MAX_GROUPS)}
-    return render("audit.html", title=title, **values)
+    issues, n_groups = found.issues[:most], MAX_GROUPS if most is None else most
+    shown = f"The first {len(issues):,} of {found.n_issues:,}, the most likely errors first." if issues else "None."
+    groups = [tables.duplicates_table(group, MAX_LETTERS) for group in found.duplicates[:n_groups]]
+    values: dict[str, Any] = {"lead": tables.describe_audit(found), "figures": figures, "shown": shown, "issues": issues}
+    values |= {"kinds": tables.ISSUE_KINDS, "siblings": tables.siblings_table(found).first(most)}
+    values |= {"classes": tables.classes_table(found).first(most)}
+    values |= {"groups": groups, "more_groups": max(0, len(found.duplicates) - n_groups)}
+    return render("audit.html", layout, title=title, **values)
 
 
 # ---- a comparison -------------------------------------------------------------------------------------------------------
 
 
-def comparison_page(found: Comparison, advice: Recommendation, title: str) -> str:
+def comparison_page(found: Comparison, advice: Recommendation, title: str, layout: str = PAGE) -> str:
     """Everything that a comparison of systems found."""
     systems = found.ranked(advice.by)
     letters = letters_of(systems)
@@ -121,14 +137,19 @@ def comparison_page(found: Comparison, advice: Recommendation, title: str) -> st
         matrix.append({"letter": letters[one.name], "name": one.name, "cells": cells})
     lead = f"{len(systems)} systems on {found.documents:,} documents{folds}, compared by {LABELS[advice.by]}."
     skipped = tables.Table("Skipped", ("system", "reason"), [(s.name, s.reason) for s in found.skipped], range(2))
-    values: dict[str, Any] = {"advice": advice.sentences, "plots": _comparison_plots(advice, systems), "matrix": matrix}
-    values |= {"measures": tables.measures_table(found, systems, letters), "costs": tables.costs_table(systems, letters)}
+    values: dict[str, Any] = {"advice": advice.sentences, "plots": comparison_plots(found, advice).values()}
+    values |= {
+        "matrix": matrix,
+        "measures": tables.measures_table(found, systems, letters),
+        "costs": tables.costs_table(systems, letters),
+    }
     values |= {"pairs": tables.pairs_table(found, systems, letters), "about_matrix": about, "skipped": skipped}
-    return render("comparison.html", title=title, lead=lead, notes=found.notes, **values)
+    return render("comparison.html", layout, title=title, lead=lead, notes=found.notes, **values)
 
 
-def _comparison_plots(advice: Recommendation, systems: Sequence[SystemResult]) -> list[tuple[str, str]]:
-    """Quality against the time of training, where systems were trained, and of prediction."""
+def comparison_plots(found: Comparison, advice: Recommendation) -> dict[str, tuple[str, str]]:
+    """Quality against the time of training, where systems were trained, and of prediction: caption and chart."""
+    systems = found.ranked(advice.by)
     label, is_loss = LABELS[advice.by], advice.by in LOSSES
     y = f"{label} [95% interval]{', less is better' if is_loss else ''}"
     prediction = [1000 / system.documents_per_second for system in systems]
@@ -136,7 +157,7 @@ def _comparison_plots(advice: Recommendation, systems: Sequence[SystemResult]) -
     times = [("prediction time", "seconds for 1,000 documents", prediction)]
     if len(training) == len(systems):
         times.insert(0, ("training time", "seconds of one training", training))
-    plots = []
+    plots = {}
     for name, x, all_seconds in times:
         points = []
         for system, seconds in zip(systems, all_seconds, strict=True):
@@ -145,7 +166,7 @@ def _comparison_plots(advice: Recommendation, systems: Sequence[SystemResult]) -
             tip, at = f"{system.name}: {label} {value.value:.3f}, {duration(seconds)}", max(seconds, SHORTEST)
             points.append(charts.NamedPoint(system.name, at, value.value, value.low, value.high, kind, tip))
         title = f"{label} against {name}"
-        plots.append((title, charts.scatter(points, title, f"{x}, logarithmic", y, KINDS, less_is_up=is_loss)))
+        plots[name] = title, charts.scatter(points, title, f"{x}, logarithmic", y, KINDS, less_is_up=is_loss)
     return plots
 
 

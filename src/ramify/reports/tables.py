@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from ramify.formatting import NOTHING, duration, memory, p_value, speed
+from ramify.formatting import NOTHING, counted, duration, memory, p_value, speed
 from ramify.metrics.evaluation import Report
 from ramify.workflows import comparison
 from ramify.workflows.auditing.audit import Audit, Duplicates
 from ramify.workflows.comparison import LABELS, LEVEL, TESTS, Comparison, Pair, SystemResult
+from ramify.workflows.training import TrainResult
 from ramify.workflows.tuning.result import TuningResult
+from ramify.workflows.updating import PartialFitResult, UpdateResult
+
+SHOWN_NODES = 10  # names of nodes that are listed
 
 FIGURES = {
     "accuracy": "exact match",
@@ -62,6 +66,13 @@ class Table:
     text_columns: Collection[int] = (0,)
     note: str = ""
     bars: Sequence[float] = ()
+
+    def first(self, most: int | None) -> Table:
+        """The first rows, and a note of how many more there are. most: None for all."""
+        if most is None or len(self.rows) <= most:
+            return self
+        note = f"The first {most:,} of {len(self.rows):,}. {self.note}".strip()
+        return replace(self, rows=self.rows[:most], bars=self.bars[:most], note=note)
 
 
 def shorten(text: str, length: int) -> str:
@@ -129,6 +140,59 @@ def _table(
     names, forms = zip(*(each.split("=") for each in columns.split(" | ")), strict=True)
     cells = [[cell(form, row) for form in forms] for row in rows]
     return Table(title, names, cells, text_columns, bars=[row["f1"] for row in rows] if has_bars else ())
+
+
+# ---- training and updates ---------------------------------------------------------------------------------------------
+
+
+def describe_training(trained: TrainResult) -> str:
+    """How many documents were trained and tested on, in a sentence."""
+    if trained.report is None:
+        return f"Trained on {counted(trained.trained_on, 'document')}; nothing was held out, so there are no figures."
+    duplicates = f" ({trained.test_duplicates:,} with the text of a training document)" if trained.test_duplicates else ""
+    guarantee = trained.classifier.guarantee_
+    kept_back = " except those kept back" if guarantee is not None and guarantee.is_proven else ""
+    again = f"; the saved model was then trained on all of them{kept_back}" if trained.refitted else ""
+    return f"Trained on {counted(trained.trained_on, 'document')}, tested on {trained.tested_on:,} others{duplicates}{again}."
+
+
+def describe_update(done: UpdateResult) -> Iterator[str]:
+    """What changed in the taxonomy, what became of the documents, and what was trained."""
+    counts: dict[str, Any] = done.changes.counts
+    yield f"Taxonomy: {', '.join(f'{number:,} {kind}' for kind, number in counts.items() if number) or 'unchanged'}."
+    if done.relabelled:
+        yield f"  {counted(done.relabelled, 'document')} of moved, merged, split or retired nodes relabelled"
+    if done.at_split:
+        yield f"  {counted(done.at_split, 'document')} of split nodes stay at the parent until --data relabels their texts"
+    if done.left_out:
+        yield f"  {counted(done.left_out, 'document')} without a label in the new taxonomy, left out"
+    if done.added:
+        replaced = f", {done.replaced:,} of them with new labels for a known text" if done.replaced else ""
+        yield f"  {counted(done.added, 'document')} added{replaced}"
+    if not done.is_trained:
+        yield "Nothing was trained: all classifiers are unchanged."
+    elif done.reused is not None:
+        reused, total = done.reused
+        yield f"{counted(total - reused, 'classifier')} trained, {reused:,} reused."
+    else:
+        how = "Trained with a warm start" if done.warm_started else "Trained from scratch"
+        yield f"{how}, on {counted(done.documents, 'document')}."
+    for name in done.started_from_parent[:SHOWN_NODES]:
+        yield f"  {name} has no documents, and starts with its parent's classifier"
+
+
+def describe_partial_fit(done: PartialFitResult) -> Iterator[str]:
+    """What training on more documents added."""
+    if done.micro_f1 is not None:
+        for rounds, quality in done.micro_f1.items():
+            yield f"  {rounds:6,} rounds: micro F1 {quality:.3f}"
+        yield f"Kept {counted(done.rounds or 0, 'round')}, the best on these {counted(done.documents, 'document')}."
+        return
+    words, classes = counted(done.new_words, "new word"), counted(len(done.new_classes), "new class")
+    yield f"Trained on {counted(done.documents, 'more document')}: {words}, {classes}."
+    yield from (f"  {name}" for name in done.new_classes[:SHOWN_NODES])
+    if done.rounds is not None:
+        yield f"The model has up to {counted(done.rounds, 'round')} now."
 
 
 # ---- tuning -------------------------------------------------------------------------------------------------------------

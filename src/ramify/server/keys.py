@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.formatting import UNPRINTABLE_CHARACTERS
 from ramify.persistence import atomic_writer, exclusive_writer, refuse_unwritable
 from ramify.persistence.paths import is_special, read_at_most, resolved
@@ -91,7 +91,7 @@ class KeyRing:
 def add_key(path: Path, name: str, role: str) -> str:
     """Create a key and return it; the file holds only its hash."""
     if role not in ROLES:
-        raise InputError(f"role {role!r} is unknown; give {', '.join(ROLES)}.")
+        raise InputError(f"role {role!r} is unknown; give {', '.join(ROLES)}.{suggest(role, ROLES)}")
     if not PERSON.fullmatch(name) or name != name.strip():
         raise InputError(f"{name!r} cannot be a name; give one of up to 80 letters.")
     _refuse_place(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ramify.arguments import as_path
 from ramify.errors import InputError, TaxonomyError, suggest
 from ramify.formatting import cut
-from ramify.persistence.atomic import write_text_atomically
+from ramify.persistence.atomic import refuse_existing, write_text_atomically
 from ramify.persistence.paths import read_at_most
 from ramify.taxonomy.formats import FORMATS
 from ramify.taxonomy.formats import text as text_formats
@@ -91,13 +91,18 @@ def is_taxonomy_file(path: str | Path) -> bool:
     return re.match(r'\s*\[?\s*\{\s*"(text|body|message|label|labels|id|category)"', text) is None
 
 
-def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = None) -> None:
-    """Write a taxonomy file; the format is given by the suffix by default (.tsv, .txt, .json, .ttl)."""
+def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = None, *, overwrite: bool = True) -> None:
+    """Write a taxonomy file; the format is given by the suffix by default (.tsv, .txt, .json, .ttl).
+
+    overwrite: whether a file that exists is replaced.
+    """
     check_taxonomy(taxonomy)
     path = as_path(path, "path")
     name = format or SUFFIXES.get(path.suffix.lower())
     if name not in FORMATS:
-        raise InputError(f"cannot tell the format of {path}; give one of {', '.join(FORMATS)}.")
+        hint = suggest(str(format), FORMATS)
+        raise InputError(f"cannot tell the format of {path}; give one of {', '.join(FORMATS)}.{hint}")
+    refuse_existing(path, overwrite)
     write_text_atomically(path, FORMATS[name].render(taxonomy))
 
 

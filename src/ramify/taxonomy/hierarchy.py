@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from ramify.arguments import as_numbers, check_kind, describe, entries
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.native import Pattern, close_upward, keep_most_general, keep_most_specific
+from ramify.results import Result
 from ramify.taxonomy.bounds import refuse_disproportion
 from ramify.taxonomy.edges import (
     check_label,
@@ -36,7 +37,7 @@ PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\", " › ", " » ", " → ", "|", "
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Taxonomy:
+class Taxonomy(Result):
     """Named nodes, parents before children; node order is the column order of all label and score matrices.
 
     names: unique. A taxonomy made from paths names each node by its whole path.
@@ -385,7 +386,7 @@ class Taxonomy:
         if found:
             example = self.show(found[0])
             raise LabelError(f"more than one node has the title {label!r}; give the whole path, for example {example!r}.")
-        known = suggest(label, self.names[:20_000])
+        known = suggest(label, (*self.names[:20_000], *self.titles[:20_000]))
         raise LabelError(f"label {label!r} is not in the taxonomy of {len(self)} nodes.{known}")
 
     def encode(self, labels: Iterable[str | Iterable[str] | None]) -> csr_array:

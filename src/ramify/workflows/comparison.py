@@ -13,6 +13,7 @@ from ramify.errors import InputError, suggest
 from ramify.formatting import duration, factor, memory, speed
 from ramify.metrics import MetricEstimate
 from ramify.metrics.resampling import LOSSES, Tested
+from ramify.results import Result
 from ramify.type_hints import checks_types
 
 LEVEL = 0.05  # significance level
@@ -78,8 +79,8 @@ class Pair:
         return self.a if self.tests[test].difference > 0 else self.b
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Result):
     """The result of :func:`compare`.
 
     documents: number of test documents. folds: number of test sets that measures are averaged over. classes: of the modified

@@ -114,7 +114,7 @@ def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
     more = f", and {len(unknown) - 1:,} more labels are unknown" if len(unknown) > 1 else ""
     of = f"{len(where):,} of {len(corpus):,} documents"
     problem = f"label {first!r} is not in the taxonomy of {len(taxonomy):,} nodes{more} ({of})"
-    advice = f"add the nodes, or correct the labels.{suggest(first, taxonomy.names[:20_000])}"
+    advice = f"add the nodes, or correct the labels.{suggest(first, (*taxonomy.names[:20_000], *taxonomy.titles[:20_000]))}"
     raise LabelError(f"{corpus.location_of(where[0])}: {problem}; {advice}")
 
 

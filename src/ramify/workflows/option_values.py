@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.features.text_analysis import STOP_LISTS
 from ramify.persistence.paths import read_at_most
 
@@ -91,4 +91,6 @@ def read_stop_words(given: str | Path | None) -> str | list[str] | None:
         return [line.strip() for line in text.splitlines() if line.strip()]
     except (OSError, ValueError):
         names = " or ".join(repr(name) for name in STOP_LISTS)
-        raise InputError(f"--stop-words is {given!r}; give {names}, or a text file with one word per line.") from None
+        raise InputError(
+            f"--stop-words is {given!r}; give {names}, or a text file with one word per line.{suggest(str(given), STOP_LISTS)}"
+        ) from None

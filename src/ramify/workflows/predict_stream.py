@@ -264,20 +264,30 @@ def free_names(names: Iterable[str], taken: Sequence[str]) -> list[str]:
 
 def _json_lines(file: IO[str], columns: Sequence[str], top: int, escape_formulas: bool = False) -> Callable[[Prediction], None]:
     """Rows as JSON; no program takes texts in it for formulas."""
+
+    def write(prediction: Prediction) -> None:
+        file.write(json.dumps(json_row(prediction, columns), ensure_ascii=False, default=str) + "\n")
+
+    return write
+
+
+def json_row(prediction: Prediction, columns: Sequence[str]) -> dict[str, Any]:
+    """The cells of a row and its predicted labels, as an object of JSON. columns: those of the input.
+
+    >>> json_row(Prediction(1, {"text": "no picture"}, [("tv", 0.9)], []), ["text"])
+    {'text': 'no picture', 'predicted': [{'label': 'tv', 'probability': 0.9}]}
+    """
     predicted, also, line, problem = free_names(("predicted", "also", "line", "problem"), columns)
 
     def objects(labels: Labels) -> list[dict[str, Any]]:
         return [{"label": label, "probability": p} for label, p in labels]
 
-    def write(prediction: Prediction) -> None:
-        row: dict[str, Any] = {**prediction.row, predicted: objects(prediction.labels)}
-        if prediction.others:
-            row[also] = objects(prediction.others)
-        if prediction.problem:
-            row |= {line: prediction.line, problem: prediction.problem}
-        file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-
-    return write
+    row: dict[str, Any] = {**prediction.row, predicted: objects(prediction.labels)}
+    if prediction.others:
+        row[also] = objects(prediction.others)
+    if prediction.problem:
+        row |= {line: prediction.line, problem: prediction.problem}
+    return row
 
 
 def _table(

@@ -80,7 +80,10 @@ def open_scores(path: Path, taxonomy: Taxonomy, encoding: str | None = None) -> 
     place = {name: node for node, name in enumerate(taxonomy.names)}
     nodes = {column: place[column] for column in columns if column in place}
     if not nodes:
-        has, similar = f"its columns are {list_names(columns[:8])}", suggest(columns[-1], taxonomy.names[:20_000])
+        has, similar = (
+            f"its columns are {list_names(columns[:8])}",
+            suggest(columns[-1], (*taxonomy.names[:20_000], *taxonomy.titles[:20_000])),
+        )
         nodes_are = f"the first nodes {list_names(taxonomy.names[:5])}"
         raise DataError(f"{path} has no column named like a node of the taxonomy; {has}, {nodes_are}.{similar}")
     return ScoreTable(path, columns, nodes, given)

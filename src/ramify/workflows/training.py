@@ -16,12 +16,13 @@ from ramify.classifier.saving import refuse_shards
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.decisions import DecisionRule
-from ramify.errors import InputError, LabelError, ModelError
+from ramify.errors import InputError, LabelError, ModelError, suggest
 from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
 from ramify.formatting import counted
 from ramify.metrics import Report
 from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
 from ramify.persistence import model_metadata, refuse_foreign_target, scratch_directory, try_beside
+from ramify.results import Result
 from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.learning import check_number, refuse_paths
@@ -305,15 +306,16 @@ def new_learner(system: System, params: Mapping[str, Any], option: str = "--para
     allowed = sorted(set(learner.get_params()) - {"taxonomy", "n_jobs"})
     for name in params:
         if name not in allowed:
-            raise InputError(f"{option} {name} is not a parameter of {system.name}; it has {', '.join(allowed)}.")
+            has = f"it has {', '.join(allowed)}.{suggest(name, allowed)}"
+            raise InputError(f"{option} {name} is not a parameter of {system.name}; {has}")
     return learner.set_params(**params)
 
 
 # ---- training and evaluating --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TrainResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainResult(Result):
     """A classifier, and its evaluation on documents that were not used in training.
 
     report: of a classifier trained on `trained_on` documents and tested on `tested_on` others; None without a test.
@@ -328,6 +330,13 @@ class TrainResult:
     refitted: bool = False
     test_duplicates: int = 0
     tuning: TuningResult | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was trained and how good it is, as JSON-ready values."""
+        counts = {name: getattr(self, name) for name in ("trained_on", "tested_on", "refitted", "test_duplicates")}
+        report = None if self.report is None else self.report.as_dict()
+        facts = {**counts, "summary": self.classifier.summary(), "report": report}
+        return facts if self.tuning is None else facts | {"tuning": self.tuning.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.persistence import exclusive_writer, is_model, model_fingerprint
 from ramify.persistence.paths import resolved
+from ramify.results import Result
 from ramify.taxonomy import (
     Taxonomy,
     diff_taxonomies,
@@ -50,8 +51,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class UpdateResult(Result):
     """A classifier for the new taxonomy, and what was done.
 
     documents: number that it was trained on. relabelled: documents with labels whose nodes were moved, merged, split or
@@ -139,7 +140,7 @@ def translate(rows: list[list[str]], changes: TaxonomyDiff) -> list[list[str]]:
             known[label] = changes.new.names[changes.new.index(label)]
             continue
         if label not in changes.old:
-            similar = suggest(label, changes.new.names[:20_000])
+            similar = suggest(label, (*changes.new.names[:20_000], *changes.new.titles[:20_000]))
             raise LabelError(f"label {label!r} is neither in the new taxonomy nor in the old one; put it right.{similar}")
         node = changes.old.index(label)
         if node in changes.unassigned:
@@ -327,8 +328,8 @@ class UpdateOptions:
             raise InputError("--rounds and --select-rounds need documents; give some with --data.")
 
 
-@dataclass(frozen=True, slots=True)
-class PartialFitResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class PartialFitResult(Result):
     """A classifier trained on more documents. rounds: of boosting, in all. micro_f1: for each number of rounds tried."""
 
     classifier: TextClassifier

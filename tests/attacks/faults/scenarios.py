@@ -279,7 +279,7 @@ def train_with_checkpoints(system: str, place: Place, resume: bool = False) -> N
     saving_every_round()
     kept = place.work / "checkpoints"
     more = ["--resume"] if resume and kept.exists() else []
-    arguments = ["train", "{inputs}/tickets.csv", "--model", "{work}/model", "--system", system, "--threads", "1"]
+    arguments = ["train", "{inputs}/tickets.csv", "--model", "{work}/model", "--force", "--system", system, "--threads", "1"]
     command(*arguments, "--holdout", "0", "--checkpoints", str(kept), *more)(place)
     with suppress(OSError):
         kept.rmdir()  # an empty one may stay, since somebody may have made it
@@ -291,13 +291,13 @@ def resuming(system: str, resume: bool) -> Scenario:
     return Scenario(name, with_tickets, steps, parts("model"), again, may_leave=True)
 
 
-TRAIN = ("train", "{inputs}/tickets.csv", "--model", "{work}/model", "--threads", "1")
+TRAIN = ("train", "{inputs}/tickets.csv", "--model", "{work}/model", "--force", "--threads", "1")
 TRAINING = (
     Scenario("train", with_tickets, [command(*TRAIN, "--report", "{work}/page.html")], parts("model", "page.html")),
     Scenario(
         "train on many files",
         with_tickets,
-        [command("train", "{inputs}/parts", "--model", "{work}/model", "--system", "nb", "--threads", "1")],
+        [command("train", "{inputs}/parts", "--model", "{work}/model", "--force", "--system", "nb", "--threads", "1")],
         parts("model"),
     ),
     *(resuming(system, resume) for system in ("hr-lr", "shrinkage-nb") for resume in (True, False)),
@@ -339,7 +339,7 @@ def with_old_predictions(place: Place) -> None:
     command(*PREDICT_MANY, "--top", "2")(place)
 
 
-PREDICT_MANY = ("predict", "{inputs}/model", "{inputs}/parts", "--out", "{work}/predictions", "--threads", "1")
+PREDICT_MANY = ("predict", "{inputs}/model", "{inputs}/parts", "--out", "{work}/predictions", "--force", "--threads", "1")
 PREDICTED = ("predictions/0.csv", "predictions/1.csv")
 
 
@@ -361,7 +361,7 @@ FILES = (
     Scenario(
         "predict",
         with_predictions,
-        [command("predict", "{inputs}/model", "{inputs}/tickets.csv", "--out", "{work}/out.csv", "--threads", "1")],
+        [command("predict", "{inputs}/model", "{inputs}/tickets.csv", "--out", "{work}/out.csv", "--force", "--threads", "1")],
         parts("out.csv"),
     ),
     Predictions("predict many files", with_predictions, [command(*PREDICT_MANY)], parts(*PREDICTED), [predict_again]),
@@ -488,7 +488,7 @@ SERVER = (
     Scenario(
         "export reviews",
         with_exports,
-        [command("reviews", "export", "{work}/reviews.db", "--out", "{work}/out.csv")],
+        [command("reviews", "export", "{work}/reviews.db", "--out", "{work}/out.csv", "--force")],
         parts("out.csv", "reviews.db"),
     ),
     Scenario("the first key", nothing, [partial(add_key, "eve")], keys_at, may_leave=True),

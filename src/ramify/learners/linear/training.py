@@ -68,7 +68,7 @@ def check_setup(learner: Any, loss: str, mode: str = "exact") -> Setup:
         raise InputError(f"loss is {loss!r}; give one of {', '.join(map(repr, LOSSES))}.{suggest(str(loss), LOSSES)}")
     check_limits(learner, "a relative duality gap")
     if mode not in ("exact", "fast"):
-        raise InputError(f"mode is {mode!r}; give 'exact' or 'fast'.")
+        raise InputError(f"mode is {mode!r}; give 'exact' or 'fast'.{suggest(str(mode), ('exact', 'fast'))}")
     settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed_of(learner.random_state), mode == "fast")
     count_workers(learner.n_jobs)  # checks the number of threads
     return Setup(check_cost(learner.C), learner.class_weight, settings, bool(learner.fit_intercept), learner.n_jobs)

@@ -26,7 +26,7 @@ from scipy.sparse import csc_array, csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ramify.errors import InputError, ModelError
+from ramify.errors import InputError, ModelError, suggest
 from ramify.learners.base import Contributions, Evidence, Scores
 from ramify.learners.naive_bayes import word_counts
 from ramify.learners.naive_bayes.mixture_weights import EM_WORDS, Labelled, MixtureProblem, Units, fit_weights
@@ -87,9 +87,11 @@ class ShrinkageNaiveBayes(WordCountLearner):
 
     def _check_parameters(self) -> None:
         if self.weights not in ESTIMATES:
-            raise InputError(f"weights is {self.weights!r}; give 'leave-one-out' or 'held-out'.")
+            hint = suggest(str(self.weights), ("leave-one-out", "held-out"))
+            raise InputError(f"weights is {self.weights!r}; give 'leave-one-out' or 'held-out'.{hint}")
         if self.tie_weights not in TIES:
-            raise InputError(f"tie_weights is {self.tie_weights!r}; give 'auto', 'always' or 'never'.")
+            hint = suggest(str(self.tie_weights), ("auto", "always", "never"))
+            raise InputError(f"tie_weights is {self.tie_weights!r}; give 'auto', 'always' or 'never'.{hint}")
         if not is_positive(self.held_out) or self.held_out >= 1:
             raise InputError(f"held_out is {self.held_out!r}; give a share of the documents, between 0 and 1.")
         if self.tol != 0 and not is_positive(self.tol):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.learners.base import Scores
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.learner import TiedLearner
@@ -69,7 +69,9 @@ class HierarchicalSVM(TiedLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.margin not in MARGINS:
-            raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
+            raise InputError(
+                f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.{suggest(str(self.margin), MARGINS)}"
+            )
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
         return tie_along_paths(taxonomy.tree, labelled)

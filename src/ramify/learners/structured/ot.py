@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csc_array, csr_array
 from threadpoolctl import threadpool_limits
 
-from ramify.errors import InputError
+from ramify.errors import InputError, suggest
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.problem import Certificate, Settings
 from ramify.learners.linear.top_down import TopDownLinear
@@ -80,7 +80,9 @@ class OrthogonalTransfer(TopDownLinear):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.solver not in COPIES:
-            raise InputError(f"solver is {self.solver!r}; give {' or '.join(map(repr, COPIES))}.")
+            raise InputError(
+                f"solver is {self.solver!r}; give {' or '.join(map(repr, COPIES))}.{suggest(str(self.solver), COPIES)}"
+            )
         most = MOST_COUPLING[self.solver]
         if not is_number(self.coupling) or not 0 <= self.coupling <= most:
             raise InputError(

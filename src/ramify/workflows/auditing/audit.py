@@ -14,6 +14,7 @@ from ramify.data import Corpus
 from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
+from ramify.results import Result
 from ramify.taxonomy import expand_to_ancestors, find_label_format
 from ramify.type_hints import checks_types
 from ramify.workflows.auditing import label_issues
@@ -55,8 +56,8 @@ class ProblemClass:
     times: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit(Result):
     """What an audit found.
 
     n_issues: how many labels have a more likely one; `issues` has the first of them. skipped: documents of classes that no

@@ -11,6 +11,7 @@ from typing import Any
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.formatting import counted, duration
 from ramify.metrics.resampling import LOSSES
+from ramify.results import Result
 from ramify.workflows.comparison import LABELS, Skipped, describe_skipped, join_names
 from ramify.workflows.tuning.candidates import Candidate
 from ramify.workflows.tuning.search import Search
@@ -65,8 +66,8 @@ class AgainstDefault:
     is_ahead: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TuningResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class TuningResult(Result):
     """The result of :func:`~ramify.workflows.tuning.tune`.
 
     by: the measure. candidate, rule: the winner; is_own_rule: whether the rule is the default of the system. winning: how

@@ -12,6 +12,7 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import InputError
 from ramify.parallel import Clock, single_stage
+from ramify.results import Result
 from ramify.type_hints import checks_types
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.folds import make_folds
@@ -28,11 +29,20 @@ MIN_SECONDS = 5.0
 DENSE = 0.5  # fraction of non-zero values from which on vectors are not bags of words
 
 
-class Tuned(NamedTuple):
-    """The trained classifier, and how it was selected."""
-
+class _Tuned(NamedTuple):
     trained: TrainResult
     tuning: TuningResult
+
+
+class Tuned(Result, _Tuned):
+    """The trained classifier, and how it was selected: a pair of `trained` and `tuning`."""
+
+    __slots__ = ()
+
+    @property
+    def classifier(self) -> TextClassifier:
+        """The trained classifier."""
+        return self.trained.classifier
 
 
 @checks_types
