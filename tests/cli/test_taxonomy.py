@@ -233,4 +233,4 @@ def test_the_original_hierarchy_is_what_evaluating_shows_otherwise(capsys, model
 def test_an_unknown_hierarchy_is_refused(capsys, model, tickets):
     code, out, err = ramify(capsys, "evaluate", model, tickets, "--hierarchy", "modifed")
     assert (code, out) == (2, "")
-    assert err == "ramify: hierarchy is 'modifed'; give 'original' or 'modified'.\n"
+    assert err == "ramify: hierarchy is 'modifed'; give 'original' or 'modified'. Did you mean 'modified'?\n"

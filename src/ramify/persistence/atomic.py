@@ -23,6 +23,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO
 
+from ramify.arguments import as_path
 from ramify.errors import InputError
 from ramify.persistence.paths import is_special, resolved
 
@@ -95,9 +96,8 @@ def refuse_unwritable(path: str | Path) -> None:
 
 def refuse_existing(path: str | Path, overwrite: bool) -> None:
     """Refuse to replace what is at a place, unless that is wanted; a device or a pipe is not replaced."""
-    path = Path(path)
-    if not overwrite and path.exists() and not is_special(path):
-        raise InputError(f"{path} exists already; give overwrite=True to replace it, or another place.")
+    if not overwrite and (place := as_path(path, "path")).exists() and not is_special(place):
+        raise InputError(f"{place} exists already; give overwrite=True to replace it, or another place.")
 
 
 def try_beside(path: Path) -> None:
