@@ -30,6 +30,7 @@ from ramify.classifier.inputs import read_documents, refuse_other_kind, vectoriz
 from ramify.classifier.parameters import given_params
 from ramify.classifier.partial_fit import partial_fit
 from ramify.classifier.saving import to_stored
+from ramify.classifier.tables import as_table, is_text_table, read_text_table, read_training_table
 from ramify.decisions import DecisionRule, FittableRule, Sign, TopDown, fit_conformal
 from ramify.errors import InputError
 from ramify.features import FeatureUnion, Vectorizer
@@ -114,6 +115,7 @@ class TextClassifier(ScikitClassifier):
     def fit(self, texts: Any, labels: Any, sample_weight: Any = None) -> Self:
         """Train on texts or vectors and, for each, one label or a list of labels: names, or paths.
 
+        texts: also a data frame or another table with a column of texts; `labels` may then be the name of its label column.
         sample_weight: how much each text counts for the learner; with weight 0 it is left out. Calibration, thresholds and the
         guarantee count every other text once.
         """
@@ -123,7 +125,9 @@ class TextClassifier(ScikitClassifier):
         check_flag(self.calibrate, "calibrate")
         check_flag(self.keep_training_data, "keep_training_data")
         check_classes(self.classes)
-        system, params = find_system(self.system), given_params(self)
+        system, params, found = find_system(self.system), given_params(self), None
+        if is_text_table(texts):
+            texts, labels, found = read_training_table(texts, labels)
         given = read_labels(labels, None if self.taxonomy is None else as_taxonomy(self.taxonomy), self.separator)
         data, kept = fitting.training_sets(read_documents(texts), given.rows, sample_weight, self.keep_back)
         Y = fitting.encode_labels(given, data.rows)
@@ -152,6 +156,8 @@ class TextClassifier(ScikitClassifier):
         self.training_data_ = fitting.TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
+        if found is not None:
+            self.figures_["columns"] = found
         self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
         if kept is not None:
             self._fit_guarantee(kept.documents, taxonomy.encode(kept.rows), fitting.is_single_label(Y, taxonomy))
@@ -212,6 +218,7 @@ class TextClassifier(ScikitClassifier):
         risk: back off to the deepest node that the true path passes through, except for a fraction `risk` of the texts; for
         multi-label documents, as many labels as keep the mean fraction of wrong ones within `risk`. A text may get no label,
         which counts as correct.
+        texts: also a table, as in training; predictions are then a table with the column ``predicted`` and the same index.
         nodes: up to 2, 3, 5 or 10 nodes, one of which the true path passes through; texts then get lists of labels.
         by_branch: the guarantee also holds within every top-level branch; texts of branches with too few held-out documents
         get no label.
@@ -224,6 +231,9 @@ class TextClassifier(ScikitClassifier):
             raise InputError(WITHOUT_RISK)
         if by_branch and risk is not None and (problem := branches_without_guarantee(self, risk)):
             warnings.warn(problem, stacklevel=2)
+        if is_text_table(texts):
+            documents = read_text_table(texts, self.figures_.get("columns"))[0]
+            return as_table(texts, self.predict(documents, risk, nodes=nodes, by_branch=by_branch, top=top))
         if top > 1:
             ranked = top_labels(*self.decide_with_probabilities(texts), self, top)
             return [self.form_.write_values(self.taxonomy_, row) for row in ranked]
@@ -250,6 +260,8 @@ class TextClassifier(ScikitClassifier):
 
     def _transformed(self, texts: Any) -> Iterator[tuple[int, Any]]:
         """The vectors of some texts at a time, with the number of the first: those of all texts may take gigabytes."""
+        if is_text_table(texts):
+            texts = read_text_table(texts, self.figures_.get("columns"))[0]
         texts = read_documents(texts)
         refuse_other_kind(texts, self.vectorizer_)
         vectorizer, has_slices = self._parts()[0], isinstance(texts, (list, tuple, np.ndarray))

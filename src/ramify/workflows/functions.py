@@ -18,6 +18,7 @@ from ramify.classifier import make_rule
 from ramify.classifier.loading import load
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
+from ramify.data.frames import Frame
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, suggest
 from ramify.metrics import Report
@@ -232,7 +233,7 @@ def compare(
     >>> ramify.compare(systems, shop.train, test=shop.test, taxonomy=shop.taxonomy, n_resamples=100)
     <Comparison: 2 systems on 1,053 documents; recommended: shrinkage-nb, micro F1 0.556>
     """
-    if isinstance(classifiers, (str, Path, Corpus)):
+    if isinstance(classifiers, (str, Path, Corpus)) or (corpus is None and texts is None and isinstance(classifiers, Frame)):
         classifiers, corpus = _first_or_second(classifiers, corpus, texts)
         if classifiers is not None:
             raise InputError(f"classifiers is {describe(classifiers)}; give a list of two or more, such as ['nb', 'svm'].")
@@ -416,16 +417,17 @@ def predict(
     classifier: Model,
     data: Data | Iterable[str],
     *,
-    text: str | None = None,
-    encoding: str = "utf-8",
+    text: str | Sequence[str] | None = None,
+    encoding: str | None = None,
     rule: Any = None,
     options: PredictOptions | None = None,
     **settings: Any,
 ) -> PredictResult:
     """Predict the labels of documents, and hold them in memory.
 
-    classifier: also the directory of a model. data: a list of texts, a file, or a corpus. text, encoding: of a file. rule:
-    another decision rule. options: :class:`~ramify.workflows.PredictOptions`; or give its fields by name: ``top=3``.
+    classifier: also the directory of a model. data: a list of texts, a file, a corpus, or a data frame. text, encoding: of a
+    table. rule: another decision rule. options: :class:`~ramify.workflows.PredictOptions`; or give its fields by name, such as
+    ``top=3``.
 
     >>> import ramify
     >>> clf = ramify.TextClassifier("nb").fit(["red apple", "black tea"], ["food/fruit", "drink/tea"])

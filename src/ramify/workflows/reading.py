@@ -17,6 +17,7 @@ from typing import IO, Any
 from ramify.arguments import as_path
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus, is_file_set, read_corpus
+from ramify.data.frames import Frame, refuse_splits
 from ramify.errors import InputError, RamifyError
 from ramify.features import Vectors
 from ramify.formatting import counted
@@ -58,7 +59,7 @@ class ReadOptions:
 
     def read(
         self,
-        data: str | Path | Corpus,
+        data: str | Path | Corpus | Frame,
         is_label: Callable[[str], bool] | None = None,
         *,
         like: dict[str, Any] | None = None,
@@ -72,10 +73,13 @@ class ReadOptions:
         """
         if isinstance(data, Corpus):
             return data
-        data = as_path(data, "data")
         settings: dict[str, Any] = {"text": self.text, "label": self.label, "label_separator": self.label_separator}
         settings |= {"strict": self.strict, "encoding": self.encoding, "is_label": is_label, "like": like}
         settings["merge_spellings"] = self.merge_spellings
+        refuse_splits(data)
+        if isinstance(data, Frame):
+            return self._labelled(read_corpus(data, may_be_empty=may_be_empty, **settings))
+        data = as_path(data, "data")
         if sharding is not None and needs_shards(data):
             return self._labelled(read_sharded(data, **sharding, **settings))
         with readable(data) as file:
@@ -94,9 +98,11 @@ class ReadOptions:
         return corpus if self.keep_unlabelled else corpus.labelled()
 
 
-def needs_shards(path: str | Path) -> bool:
+def needs_shards(data: Any) -> bool:
     """Whether to read documents in shards: those of multiple files, or of one large Parquet file."""
-    path = Path(path)
+    if not isinstance(data, (str, Path)):
+        return False
+    path = Path(data)
     return is_file_set(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
 
 
@@ -192,7 +198,7 @@ def _examples(corpus: Corpus) -> tuple[str, str]:
 
 
 def read_added(
-    files: Sequence[str | Path | Corpus], corpus: Corpus, taxonomy: Taxonomy | None, options: ReadOptions
+    files: Sequence[str | Path | Corpus | Frame], corpus: Corpus, taxonomy: Taxonomy | None, options: ReadOptions
 ) -> Corpus | None:
     """Read additional files as one corpus, with columns and labels as in the first; None without any."""
     known: Any = {label for labels in corpus.labels for label in labels} if taxonomy is None else taxonomy

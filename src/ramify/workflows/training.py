@@ -15,6 +15,7 @@ from ramify.classifier.fitting import check_fraction, selector_for
 from ramify.classifier.saving import refuse_shards
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus, comparable_keys, hold_out
+from ramify.data.frames import Frame
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, LabelError, ModelError, suggest
 from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
@@ -34,7 +35,7 @@ from ramify.workflows.reading import ReadOptions, needs_shards, read_added
 if TYPE_CHECKING:
     from ramify.workflows.tuning import TuningResult
 
-Data = str | Path | Corpus
+Data = str | Path | Corpus | Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def _tune(
 @contextmanager
 def _scratch(data: Data, options: TrainOptions, model: str | Path | None) -> Iterator[Path | None]:
     """A scratch directory beside the model, where word counts of many files or the state of a cluster need one."""
-    many = any(not isinstance(each, Corpus) and needs_shards(each) for each in (data, options.test) if each is not None)
+    many = any(not isinstance(each, Corpus) and needs_shards(each) for each in (data, options.test))
     if model is None or not (is_distributed() or (many and options.tune is None)):
         yield None
         return
