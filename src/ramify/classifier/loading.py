@@ -135,7 +135,9 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     columns = figures.get("columns", {})
     labels, texts = columns.get("label", []), columns.get("text", "")
     texts = [texts] if isinstance(texts, str) else texts  # one column, or several
-    names = [*texts, *labels, about["ramify"]] if isinstance(texts, list) and isinstance(labels, list) else [None]
+    others = columns.get("columns", [])
+    are_lists = all(isinstance(each, list) for each in (texts, labels, others))
+    names = [*texts, *labels, *others, about["ramify"]] if are_lists else [None]
     if not all(isinstance(name, str) for name in names):
         raise ModelError("the manifest is not one that Ramify writes; train the model again.")
     return figures

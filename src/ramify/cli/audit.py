@@ -46,6 +46,8 @@ def audit(
     keep_unlabelled: options.KeepUnlabelled = False,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    column: options.Columns = None,
+    separate: options.Separate = False,
     merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     force: options.Force = False,
@@ -72,7 +74,8 @@ def audit(
 
     kind = options.table_format(out, escape_formulas=escape_formulas).removeprefix(".")
     options.refuse_outputs(report, out, read=[data, taxonomy, stop_words], force=force)
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
+    of_file = (strict, keep_unlabelled, encoding, sheet, merge_spellings, column or (), separate)
+    reading = workflows.ReadOptions(text, label, label_separator, *of_file)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
     wanted = workflows.TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     classifier, known = wanted.new_classifier(), wanted.known_taxonomy()

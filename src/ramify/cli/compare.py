@@ -63,6 +63,8 @@ def compare(
     keep_unlabelled: options.KeepUnlabelled = False,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    column: options.Columns = None,
+    separate: options.Separate = False,
     merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
@@ -100,7 +102,8 @@ def compare(
     selection: dict[str, Any] = {"select": select, "select_by": select_by}
     selection |= {"select_join": select_join, "select_scope": select_scope}
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, **selection, characters=characters)
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
+    of_file = (strict, keep_unlabelled, encoding, sheet, merge_spellings, column or (), separate)
+    reading = workflows.ReadOptions(text, label, label_separator, *of_file)
     wanted = workflows.TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     known, columns = None if model else wanted.known_taxonomy(), None
     rules = _rules(rule, rule_param)

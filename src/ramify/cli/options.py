@@ -40,6 +40,12 @@ Sheet = Annotated[str | None, Option(help="Sheet of a spreadsheet (default: the 
 MergeSpellings = Annotated[
     bool, Option("--merge-spellings", help="Take labels that differ in case or white space for one, and names for their paths.")
 ]
+Columns = Annotated[
+    list[str] | None, Option("--column", help="A further column, of numbers or categories, as features; may be repeated.")
+]
+Separate = Annotated[
+    bool, Option("--separate", help="Give each text column features of its own, rather than joining the texts.")
+]
 Strict = Annotated[bool, Option("--strict", help="Refuse the file if a row is bad.")]
 KeepUnlabelled = Annotated[bool, Option("--keep-unlabelled", help="Keep documents without a label.")]
 TaxonomyFile = Annotated[Path | None, Option(help="Taxonomy file (default: read from label paths).")]

@@ -66,6 +66,8 @@ def train(
     keep_unlabelled: options.KeepUnlabelled = False,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    column: options.Columns = None,
+    separate: options.Separate = False,
     merge_spellings: options.MergeSpellings = False,
     threads: options.Threads = -1,
     cluster: options.Cluster = None,
@@ -98,7 +100,7 @@ def train(
     from ramify.workflows.training import refuse_target
 
     without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
-    tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
+    tune = _tune_options(auto, minutes, by, without_auto | {"--select": select, "--column": column, "--separate": separate})
     refuse_target(model)
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     read = [data, test, taxonomy, stop_words, *(add or ()), *options.files_among(rule, *(rule_param or ()))]
@@ -107,7 +109,8 @@ def train(
     _refuse_checkpoints(kept, model, report)
     selection = (select, select_by, select_join, select_scope)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection, characters)
-    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding, sheet, merge_spellings)
+    of_file = (strict, keep_unlabelled, encoding, sheet, merge_spellings, column or (), separate)
+    reading = workflows.ReadOptions(text, label, label_separator, *of_file)
     wanted = workflows.TrainOptions(
         system, parse_params(param or []), taxonomy, taxonomy_format, path_separator, options.parse_rule(rule, rule_param),
         features, reading, test, holdout, seed, refit, add or (), calibrate=calibrate, keep_back=keep_back,

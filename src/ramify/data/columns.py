@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
@@ -35,10 +35,17 @@ Sample = list[tuple[int, Row | BadRow]]  # the first rows of a table
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns in use. texts: joined, if there are several. labels: more than one are the levels of a path, from the top."""
+    """The columns in use.
+
+    texts: joined, if there are several and they are not separate. labels: more than one are the levels of a path, from the top.
+    others: columns of numbers and categories that are features, too. is_separate: whether each text column has features of its
+    own.
+    """
 
     texts: tuple[str, ...]
     labels: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    is_separate: bool = False
 
     @property
     def text(self) -> str | list[str]:
@@ -48,7 +55,20 @@ class Columns:
     @property
     def wanted(self) -> tuple[str, ...]:
         """All of them, each once."""
-        return tuple(dict.fromkeys((*self.texts, *self.labels)))
+        return tuple(dict.fromkeys((*self.texts, *self.labels, *self.others)))
+
+    @property
+    def blocks(self) -> list[str | None]:
+        """The names of the columns of a document: of texts, None where there is one block of them, and then of the others."""
+        texts: list[str | None] = list(self.texts) if self.is_separate and len(self.texts) > 1 else [None]
+        return [*texts, *self.others]
+
+    def read_document(self, row: Row) -> Any:
+        """The text of a row, or a tuple of its cells where a document has several columns."""
+        if not self.others and not (self.is_separate and len(self.texts) > 1):
+            return self.read_text(row)
+        texts = [row.get(name) for name in self.texts] if self.is_separate else [self.read_text(row)]
+        return (*map(_as_cell, texts), *(_as_cell(row.get(name)) for name in self.others))
 
     def read_text(self, row: Row) -> Any:
         """The text of a row; several cells are joined by line ends, and empty ones left out."""
@@ -59,12 +79,23 @@ class Columns:
         return odd if odd is not None else "\n".join(str(cell) for cell in cells if cell not in (None, ""))
 
 
-def training_columns(
-    source: str, names: list[str], sample: Sample, text: Any, label: Any, like: dict[str, Any] | None
-) -> Columns:
+@dataclass(frozen=True, slots=True)
+class GivenColumns:
+    """The columns that a user names; None for those to be found. like: what was found in an earlier table."""
+
+    text: Any = None
+    label: Any = None
+    others: Any = ()
+    is_separate: bool = False
+    like: dict[str, Any] | None = None
+
+
+def training_columns(source: str, names: list[str], sample: Sample, given: GivenColumns) -> Columns:
     """The columns for training; refuses a table without labels, with the text as label, or without a header row."""
     rows = _readable_rows(sample)
-    columns = find_columns(source, names, rows, *_preferred(names, text, label, like))
+    others = _other_columns(source, names, given)
+    columns = find_columns(source, [name for name in names if name not in others], rows, *_preferred(names, given))
+    columns = replace(columns, others=others, is_separate=given.is_separate or bool((given.like or {}).get("separate")))
     if not columns.labels:
         found = _repeated([name for name in names if name not in columns.texts], rows)
         if len(found) > 1:
@@ -81,9 +112,30 @@ def training_columns(
 
 
 def text_columns(source: str, names: list[str], sample: Sample, text: Any, like: dict[str, Any] | None) -> Columns:
-    """The columns with the text to classify, from the first rows of a table."""
-    preferred = _preferred(names, text, None, like)
-    return Columns(find_columns(source, names, _readable_rows(sample), *preferred, wants_labels=False).texts, ())
+    """The columns to classify, from the first rows of a table."""
+    preferred = _preferred(names, GivenColumns(text, like=like))
+    found = find_columns(source, names, _readable_rows(sample), *preferred, wants_labels=False)
+    return with_others(replace(found, labels=()), like)
+
+
+def with_others(columns: Columns, like: dict[str, Any] | None) -> Columns:
+    """The columns with those that the training table had beside its texts; one that is not there has missing cells."""
+    known = like or {}
+    return replace(columns, others=tuple(known.get("columns", ())), is_separate=bool(known.get("separate")))
+
+
+def _other_columns(source: str, names: Sequence[str], given: GivenColumns) -> tuple[str, ...]:
+    """The columns of numbers and categories: named, or those of an earlier table."""
+    wanted = split_names(given.others, names, "columns") if given.others else (given.like or {}).get("columns")
+    for column in wanted or ():
+        if column not in names:
+            problem = f"{source} has no column {column!r}; its columns are {list_names(names)}"
+            why = "Name one of them with --column" if given.others else "The model was trained with it"
+            raise DataError(f"{problem}. {why}.{suggest(column, names)}")
+        for option, used in (("--text", given.text), ("--label", given.label)):
+            if column in (split_names(used, names, "columns") or ()):
+                raise DataError(f"{source}: column {column!r} is given with --column and with {option}; leave one of them out.")
+    return tuple(dict.fromkeys(wanted or ()))
 
 
 def find_columns(
@@ -121,10 +173,9 @@ def split_names(given: Any, names: Sequence[str], what: str) -> list[str] | None
     return [given] if given in names else [part.strip() for part in given.split(",") if part.strip()] or [given]
 
 
-def _preferred(
-    names: list[str], text: Any, label: Any, like: dict[str, Any] | None
-) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+def _preferred(names: list[str], given: GivenColumns) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """The columns that the user names, or else those of an earlier corpus that this table has too."""
+    like, text, label = given.like, given.text, given.label
     check_kind(like, (Mapping, NoneType), "like", "what was found in an earlier corpus, or None")
     known = like or {}
     texts, labels = split_names(text, names, "text"), split_names(label, names, "label")
@@ -134,6 +185,13 @@ def _preferred(
     if labels is None and known.get("label"):
         labels = known["label"] if all(name in names for name in known["label"]) else None
     return texts, labels
+
+
+def _as_cell(cell: Any) -> str | float | None:
+    """A cell as a plain value that can be compared; None if it is empty."""
+    if cell is None or isinstance(cell, (str, bool)) or not isinstance(cell, (int, float)):
+        return None if cell in (None, "") else str(cell)
+    return float(cell)
 
 
 def _readable_rows(sample: Sample) -> list[Row]:

@@ -44,9 +44,21 @@ class StoredTexts(Protocol):
         """These texts, followed by texts in memory."""
 
 
-def hash_text(text: str) -> bytes:
-    """A hash of a text, to find equal texts."""
+def hash_text(text: Any) -> bytes:
+    """A hash of a text, or of a document with several columns, to find equal ones."""
+    text = text if isinstance(text, str) else repr(text)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+
+
+def text_of(document: Any) -> str:
+    """A document as one text, to show it.
+
+    >>> text_of("late parcel"), text_of(("late parcel", None, "Acme", 3.0))
+    ('late parcel', 'late parcel | Acme | 3')
+    """
+    if isinstance(document, str):
+        return document
+    return " | ".join(f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in document if cell is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,8 @@ class DocumentLocations:
 class Corpus:
     """Documents and their labels.
 
-    documents: a list of texts, stored texts, or a CSR matrix of vectors.
+    documents: a list of texts, or of tuples of cells where a document has several columns; stored texts; or a CSR matrix of
+    vectors.
     labels: the most specific labels of each document; may be empty.
     lines: the line of each document in its file. locations: the same for several files.
     bad_rows: rows that were left out. found: the detected columns and label separator. remarks: what else to know of the file.

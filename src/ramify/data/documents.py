@@ -11,7 +11,7 @@ from sys import getsizeof
 from typing import Any
 
 from ramify.arguments import as_path, check_flag
-from ramify.data.columns import SHOWN, Columns, Sample, text_columns, training_columns
+from ramify.data.columns import SHOWN, Columns, GivenColumns, Sample, text_columns, training_columns
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
 from ramify.data.csv_blocks import Items, RowBlock
 from ramify.data.csv_tables import Row, Rows
@@ -35,8 +35,8 @@ MERGE = "--merge-spellings takes each for one label"
 def read_corpus(
     path: str | Path | Frame, *, text: str | Sequence[str] | None = None, label: str | Sequence[str] | None = None,
     label_separator: str | None = None, is_label: Callable[[str], bool] | None = None, like: dict[str, Any] | None = None,
-    strict: bool = False, encoding: str | None = None, sheet: str | None = None, merge_spellings: bool = False,
-    may_be_empty: bool = False,
+    columns: Sequence[str] = (), separate: bool = False, strict: bool = False, encoding: str | None = None,
+    sheet: str | None = None, merge_spellings: bool = False, may_be_empty: bool = False,
 ) -> Corpus:  # fmt: skip
     """Read documents and labels from CSV, TSV, JSON, Parquet, a spreadsheet, svmlight, or a folder of text files.
 
@@ -47,6 +47,8 @@ def read_corpus(
     label_separator: between labels of one cell (default: detected).
     is_label: whether a string is a known label, if there is a taxonomy.
     like: `found` of an earlier corpus; its columns are preferred if the table has them.
+    columns: further columns, of numbers or categories, that are features, too. Documents are then tuples of cells.
+    separate: give each text column features of its own, rather than joining the texts.
     strict: refuse any bad row. Otherwise bad rows are left out and listed, unless more than one in ten is bad.
     encoding: of CSV, JSON and text files (default: detected). sheet: of a spreadsheet (default: the only one with cells).
     merge_spellings: take labels that differ in case or white space for one, and an inner node for its own path.
@@ -60,13 +62,14 @@ def read_corpus(
     if isinstance(opened, Corpus):
         check_corpus(opened, strict, may_be_empty)
         return opened
-    columns = training_columns(opened.source, opened.names, opened.sample, text, label, like)
-    texts: list[str] = []
+    given = GivenColumns(text, label, columns, separate, like)
+    used = training_columns(opened.source, opened.names, opened.sample, given)
+    texts: list[Any] = []
     held = UnpackedSize.of(opened.source, opened.packed)
-    each = [RowCollector(columns, held) for _ in opened.parts]
+    each = [RowCollector(used, held) for _ in opened.parts]
     with stage(f"reading {Path(opened.source).name}") as step:
         for collected, part in zip(each, opened.parts, strict=True):
-            for some in collected.batches(part.source, part.stream(columns.wanted)):
+            for some in collected.batches(part.source, part.stream(used.wanted)):
                 texts += some
                 step.advance(len(some))
     cells = [cell for collected in each for cell in collected.cells]
@@ -74,7 +77,7 @@ def read_corpus(
     lines = [collected.lines for collected in each]
     locations = opened.locate(lines)
     bad, remarks = [bad for collected in each for bad in collected.bad], label_remarks(labels, merge_spellings)
-    found, numbers = found_columns(columns, labels), () if locations else lines[0]
+    found, numbers = found_columns(used, labels), () if locations else lines[0]
     corpus = Corpus(opened.source, texts, labels.labels, numbers, bad, found, locations, [*opened.remarks, *remarks])
     check_corpus(corpus, strict, may_be_empty)
     return corpus
@@ -132,7 +135,9 @@ def _locate_files(folder: Path, lines: list[list[int]]) -> DocumentLocations:
 
 def found_columns(columns: Columns, labels: LabelCells) -> dict[str, Any]:
     """The layout of a table, as plain values."""
-    return {"text": columns.text, "label": list(columns.labels), "label_separator": labels.separator}
+    found = {"text": columns.text, "label": list(columns.labels), "label_separator": labels.separator}
+    found |= {"columns": list(columns.others)} if columns.others else {}
+    return found | ({"separate": True} if columns.is_separate and len(columns.texts) > 1 else {})
 
 
 def format_remarks(given: TableFormat | None, wanted: str | None) -> list[str]:
@@ -212,11 +217,11 @@ class RowCollector:
     bad: list[BadRow] = field(default_factory=list)
     _size: int = 0  # of what was held since it was last counted
 
-    def texts(self, source: str, items: Items) -> Iterator[str]:
+    def texts(self, source: str, items: Items) -> Iterator[Any]:
         """Stream the texts of usable rows."""
         return chain.from_iterable(self.batches(source, items))
 
-    def batches(self, source: str, items: Items) -> Iterator[list[str]]:
+    def batches(self, source: str, items: Items) -> Iterator[list[Any]]:
         """The texts of usable rows, some at a time."""
         for item in items:
             texts = self._take_block(item) if isinstance(item, RowBlock) else None
@@ -227,7 +232,7 @@ class RowCollector:
 
     def _take_block(self, block: RowBlock) -> list[str] | None:
         """The texts of a block, if every row has one; only of one column of texts and one of labels."""
-        if len(self.columns.texts) + len(self.columns.labels) != 2:
+        if len(self.columns.wanted) != 2:
             return None
         texts, cells = block.cells[self.columns.texts[0]], block.cells[self.columns.labels[0]]
         if not all(map(str.strip, texts)):
@@ -238,8 +243,8 @@ class RowCollector:
         self._count(2 * ROW_SIZE * len(texts) + width * sum(map(len, texts)) + 4 * sum(map(len, cells)))
         return texts
 
-    def _take(self, source: str, line: int, row: Row | BadRow) -> str | None:
-        """The text of a row, if it is usable."""
+    def _take(self, source: str, line: int, row: Row | BadRow) -> Any:
+        """The document of a row; None if the row cannot be used."""
         if isinstance(row, BadRow):
             self._count(BAD_ROW_SIZE + sum(map(getsizeof, row.cells.values())))
             self.bad.append(row)
@@ -254,7 +259,7 @@ class RowCollector:
         self.cells.append(cell)
         self.lines.append(line)
         self._count(ROW_SIZE + getsizeof(found) + (getsizeof(cell) if isinstance(cell, str) else size_of(cell)))
-        return str(found)
+        return self.columns.read_document(row)
 
     def _count(self, size: int) -> None:
         """Count what is held, now and then."""

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from ramify.arguments import sized_entries
 from ramify.errors import InputError, ModelError
 from ramify.features.base import BaseVectorizer, Ints, State, check_fitted
+from ramify.features.columns import Column
 from ramify.features.vectorizer import MOST_COLUMNS, Vectorizer
 
 SAMPLE = 1000  # texts whose length decides which blocks are used
@@ -25,6 +26,7 @@ FEW = 50  # texts below which rare n-grams are kept
 RARE_CHARACTERS, RARE_PAIRS = 3, 5  # of at least 1,000 longer texts, the fewest that an n-gram or a pair of words must be in
 COMMON = 0.1  # fraction of the documents: n-grams of characters in more of them say little, and are most of a long text
 PAIRS_WEIGHT = 0.5  # of pairs of words beside single words
+BLOCKS: dict[str, Any] = {Vectorizer.kind: Vectorizer, Column.kind: Column}  # that a union in a model file may have
 
 
 def Words(**settings: Any) -> Vectorizer:
@@ -73,7 +75,7 @@ class FeatureUnion(BaseVectorizer):
         if not isinstance(blocks, (list, tuple)) or not blocks or not all(isinstance(each, BaseVectorizer) for each in blocks):
             raise InputError(f"features is {self.blocks!r}; give a list of vectorizers, such as [Words(), Characters()].")
         for block in blocks:
-            if isinstance(block, Vectorizer):
+            if isinstance(block, (Vectorizer, Column)):
                 block.check_settings()
         _refuse_wide(blocks)
         given = self.weights
@@ -190,7 +192,7 @@ class FeatureUnion(BaseVectorizer):
         """(start, end, column) of every known term in a text, in the order of their starts."""
         found: list[tuple[int, int, int]] = []
         for block, first in zip(self.blocks_, [0, *self.block_ends], strict=False):
-            if isinstance(block, Vectorizer):
+            if isinstance(block, (Vectorizer, FeatureUnion, Column)):
                 found += [(start, end, column + first) for start, end, column in block.locate(text)]
         return sorted(found)
 
@@ -234,10 +236,10 @@ class FeatureUnion(BaseVectorizer):
         for number, each in enumerate(listed):
             weight = each["weight"]
             is_number = isinstance(weight, float) and 0 < weight < 1e6
-            if each["kind"] != Vectorizer.kind or not is_number:
+            if each["kind"] not in BLOCKS or not is_number:
                 raise ModelError("a block of features is not one that Ramify writes; train the model again.")
             mine = {name.removeprefix(f"{number}."): array for name, array in arrays.items() if name.startswith(f"{number}.")}
-            blocks.append(Vectorizer.from_state(dict(each["features"]), mine))
+            blocks.append(BLOCKS[each["kind"]].from_state(dict(each["features"]), mine))
             weights.append(weight)
         chosen = values["chosen"] is True
         made = cls(None if chosen else [clone(block) for block in blocks], None if chosen else weights, words=values["words"])

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
+from ramify.data.corpus import text_of
 from ramify.decisions.conformal import ConformalPaths
 from ramify.errors import DataError, LabelError, suggest
 from ramify.features.base import check_fitted
@@ -99,7 +100,7 @@ def worst_errors(
             truth = true.indices[true.indptr[row] : true.indptr[row + 1]].tolist()
             probabilities = [] if P is None else [float(P[row, node]) for node in nodes]
             line = corpus.lines[row] if corpus.lines else row + 1
-            document = None if corpus.has_vectors else corpus.documents[row]
+            document = None if corpus.has_vectors else text_of(corpus.documents[row])
             found.append(PredictionError(line, document, truth, nodes, probabilities, float(distance[row])))
     return found
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.data import BadRow, Corpus, open_file_set
-from ramify.data.columns import Columns, training_columns
+from ramify.data.columns import Columns, GivenColumns, training_columns
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
 from ramify.data.documents import RowCollector, check_corpus, first_rows, found_columns, label_remarks
 from ramify.data.encodings import known_encoding
@@ -80,7 +80,7 @@ def read_sharded(
     of :func:`~ramify.data.read_corpus`, which gives the same documents and labels.
     """
     parts = open_file_set(path, known_encoding(encoding))
-    columns = training_columns(parts.source, list(parts.names), first_rows(parts.rows()), text, label, like)
+    columns = training_columns(parts.source, list(parts.names), first_rows(parts.rows()), GivenColumns(text, label, like=like))
     counting = vectorizer.count_settings if isinstance(vectorizer, Vectorizer) else Vectorizer().count_settings
     folder = None if scratch is None else Path(tempfile.mkdtemp(dir=Path(scratch).absolute()))
     sources = [FileTexts(part, block, parts.format, columns) for part, block in parts.blocks(ROWS)]

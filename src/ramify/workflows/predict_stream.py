@@ -112,7 +112,7 @@ def _reason(row: dict[str, Any] | BadRow, text: Columns) -> str | None:
 
 
 def _texts(rows: list[Row], text: Columns) -> list[str]:
-    return [text.read_text(row) for _, row in rows if isinstance(row, dict) and _reason(row, text) is None]
+    return [text.read_document(row) for _, row in rows if isinstance(row, dict) and _reason(row, text) is None]
 
 
 def _merge(rows: list[Row], text: Columns, found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
@@ -139,7 +139,7 @@ def score_rows(
             else:
                 good.append(row)
         if good:
-            X = classifier.vectorizer_.transform([text.read_text(row) for row in good])
+            X = classifier.vectorizer_.transform([text.read_document(row) for row in good])
             yield from zip(good, classifier.learner_.scores(X), strict=True)
 
 

@@ -42,7 +42,8 @@ class ReadOptions:
     label_separator: what separates multiple labels in one cell (default: detected). strict: refuse files with bad rows.
     keep_unlabelled: keep documents without a label (default: leave them out). encoding: of CSV, JSON and text files (default:
     detected). sheet: of a spreadsheet (default: the only one with cells). merge_spellings: take labels that differ in case or
-    white space for one.
+    white space for one. columns: further columns of numbers or categories that are features, too. separate: give each text
+    column features of its own, rather than joining the texts.
     """
 
     text: str | Sequence[str] | None = None
@@ -53,6 +54,8 @@ class ReadOptions:
     encoding: str | None = None
     sheet: str | None = None
     merge_spellings: bool = False
+    columns: Sequence[str] = ()
+    separate: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -76,14 +79,16 @@ class ReadOptions:
         settings: dict[str, Any] = {"text": self.text, "label": self.label, "label_separator": self.label_separator}
         settings |= {"strict": self.strict, "encoding": self.encoding, "is_label": is_label, "like": like}
         settings["merge_spellings"] = self.merge_spellings
+        more: dict[str, Any] = {"columns": self.columns, "separate": self.separate, "may_be_empty": may_be_empty}
+        has_columns = bool(self.columns or self.separate or (like or {}).get("columns") or (like or {}).get("separate"))
         refuse_splits(data)
         if isinstance(data, Frame):
-            return self._labelled(read_corpus(data, may_be_empty=may_be_empty, **settings))
+            return self._labelled(read_corpus(data, **more, **settings))
         data = as_path(data, "data")
-        if sharding is not None and needs_shards(data):
+        if sharding is not None and not has_columns and needs_shards(data):
             return self._labelled(read_sharded(data, **sharding, **settings))
         with readable(data) as file:
-            corpus = read_corpus(file, sheet=self.sheet, may_be_empty=may_be_empty, **settings)
+            corpus = read_corpus(file, sheet=self.sheet, **more, **settings)
             if file != data:  # a copy in a temporary file, of which nobody has heard
                 name = STDIN if str(data) == "-" else str(data)
                 corpus = replace(corpus, source=name, bad_rows=[replace(row, source=name) for row in corpus.bad_rows])
@@ -175,7 +180,8 @@ def note_contents(corpus: Corpus) -> None:
         separator = corpus.found["label_separator"]
         split = f", multiple labels split at {separator!r}" if separator else ""
         column = text if isinstance(text, str) else " and ".join(text)
-        columns = f", text in {column!r}{text_example}, labels in {label!r}{label_example}{split}"
+        others = f", further columns {' and '.join(map(repr, named))}" if (named := corpus.found.get("columns")) else ""
+        columns = f", text in {column!r}{text_example}, labels in {label!r}{label_example}{split}{others}"
     note(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{columns}", logging.INFO)
     for remark in corpus.remarks:
         note(f"  {remark}")
@@ -192,7 +198,9 @@ def _examples(corpus: Corpus) -> tuple[str, str]:
     position = next((k for k, labels in enumerate(corpus.labels) if labels), None)
     if position is None or not isinstance(corpus.documents, list):
         return "", ""
-    text = " ".join(corpus.documents[position][: 4 * SHOWN_TEXT].split())
+    document = corpus.documents[position]
+    first = document if isinstance(document, str) else next((cell for cell in document if isinstance(cell, str)), "")
+    text = " ".join(first[: 4 * SHOWN_TEXT].split())
     text = text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}…"
     return f" (such as {text!r})", f" ({', '.join(repr(label[:SHOWN_TEXT]) for label in corpus.labels[position][:3])})"
 

@@ -18,7 +18,7 @@ from ramify.data import Corpus, comparable_keys, hold_out
 from ramify.data.frames import Frame
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, LabelError, ModelError, suggest
-from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors, Words
+from ramify.features import Cells, Column, FeatureUnion, TermSelector, Vectorizer, Vectors, Words
 from ramify.formatting import counted
 from ramify.metrics import Report
 from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
@@ -34,6 +34,8 @@ from ramify.workflows.reading import ReadOptions, needs_shards, read_added
 
 if TYPE_CHECKING:
     from ramify.workflows.tuning import TuningResult
+
+CELL_WEIGHT = 0.5  # of a column of numbers or categories beside texts
 
 Data = str | Path | Corpus | Frame
 
@@ -196,6 +198,8 @@ def train(data: Data, options: TrainOptions | None = None, model: str | Path | N
         refuse_target(Path(model))
     if options.tune is not None and options.params and options.system is None:
         raise InputError("--auto and --param were given; name the system of the parameter with --system, or leave --param out.")
+    if options.tune is not None and (options.read.columns or options.read.separate):
+        raise InputError("tuning does not support further columns yet; leave out columns and separate, or tune.")
     classifier: Any = options.new_classifier()
     if model is not None and options.tune is None:
         _note_replacement(Path(model), classifier.system)
@@ -413,7 +417,23 @@ def prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier
     made.taxonomy = taxonomy_of_labels(corpus.labels, made.separator) if given is None else as_taxonomy(given)
     if corpus.has_vectors:
         made.features = Vectors()
+    elif corpus.found.get("columns") or corpus.found.get("separate"):
+        made.features = column_features(made, corpus.found)
     return made, made.taxonomy
+
+
+def column_features(classifier: TextClassifier, found: Mapping[str, Any]) -> FeatureUnion:
+    """The features of a classifier for texts, a block for each text column if they are separate, beside those of other columns.
+
+    found: the columns of a corpus.
+    """
+    of_texts = classifier.features if classifier.features is not None else find_system(classifier.system).vectorizer()
+    texts = found["text"] if found.get("separate") else [None]
+    others = found.get("columns", [])
+    columns = [Column(number, clone(of_texts), name) for number, name in enumerate(texts)]
+    columns += [Column(len(texts) + number, Cells(name)) for number, name in enumerate(others)]
+    weight = CELL_WEIGHT if getattr(of_texts, "weighting", "tf-idf") == "tf-idf" else 1.0
+    return FeatureUnion(columns, [1.0] * len(texts) + [weight] * len(others))
 
 
 def train_on_part(parts: TrainTestSplit) -> TrainResult:

@@ -11,7 +11,7 @@ import numpy as np
 from ramify.classifier.fitting import MULTI_LABEL_FRACTION
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
-from ramify.data.corpus import StoredTexts
+from ramify.data.corpus import StoredTexts, text_of
 from ramify.errors import InputError
 from ramify.parallel import stage
 from ramify.results import Result
@@ -172,7 +172,7 @@ def find_problem_classes(
 
 
 def _describe_group(documents: list[int], is_equal: bool, corpus: Corpus) -> Duplicates:
-    texts = [None] * len(corpus) if corpus.has_vectors else corpus.documents
+    texts = {i: None if corpus.has_vectors else text_of(corpus.documents[i]) for i in documents}
     rows = [(corpus.location_of(i), line_of(corpus, i), texts[i], tuple(corpus.labels[i])) for i in documents]
     places, lines, shown, labels = zip(*rows, strict=True)
     return Duplicates(places, lines, shown, labels, is_equal)

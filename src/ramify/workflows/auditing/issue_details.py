@@ -11,6 +11,7 @@ import numpy as np
 
 from ramify.classifier.explanation import names_of_features
 from ramify.data import Corpus
+from ramify.data.corpus import text_of
 from ramify.formatting import csv_line
 from ramify.learners.base import Contributions
 from ramify.taxonomy import LabelFormat
@@ -97,7 +98,7 @@ class IssueDescriber:
         if suggested != NO_NODE:  # from the given label, or from the closest of all where one is missing
             path, others = {suggested, *ancestors_of(suggested).tolist()}, labels.tolist() if given == NO_NODE else [given]
             distance = min((len(path ^ {other, *ancestors_of(other).tolist()}) for other in others), default=0)
-        text = None if self.corpus.has_vectors else self.corpus.documents[document]
+        text = None if self.corpus.has_vectors else text_of(self.corpus.documents[document])
         names = tuple(self.form.write(self.out_of_fold.taxonomy, labels.tolist()))
         place_of, line = self.corpus.location_of(document), line_of(self.corpus, document)
         both = self._info(given, nodes, float(issues.p_given[place])), better
