@@ -314,9 +314,9 @@ def opened(limiter, phase, since, body_bytes=0):
 
 def test_the_client_that_was_waited_for_longest_loses_its_place_whatever_it_has_sent():
     limiter = ConnectionLimiter(ConnectionLimits(connections=4, by_address=4, bytes_a_second=1_000))
-    slow = opened(limiter, "body", since=10.0, body_bytes=1_000)
+    opened(limiter, "body", since=10.0, body_bytes=1_000)
     fast = opened(limiter, "body", since=5.0, body_bytes=900_000)
-    idle = opened(limiter, "idle", since=12.0)
+    opened(limiter, "idle", since=12.0)
     new = opened(limiter, "head", since=20.0)
     more = [opened(limiter, "head", since=21.0) for _ in range(2)]
     assert set(limiter.open) == {fast, new, *more}

@@ -10,22 +10,22 @@ from sys import getsizeof
 from typing import Any
 
 from ramify.arguments import as_path, check_flag
-from ramify.data.columns import SHOWN, Columns, Sample, text_columns, training_columns
+from ramify.data.columns import SHOWN, Columns, Sample, read_cell, text_columns, training_columns
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
 from ramify.data.csv_tables import Rows
 from ramify.data.encodings import known_encoding
-from ramify.data.file_sets import open_file_set, rows_of
+from ramify.data.file_sets import FileSet, open_file_set, rows_of
 from ramify.data.folders import file_names
-from ramify.data.labels import LabelCells, read_cell, read_labels
+from ramify.data.labels import LabelCells, read_labels
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import TableFormat, find_format, is_file_set, stream_table
+from ramify.data.tables import TableFormat, find_format, format_remarks, is_file_set, stream_table
 from ramify.errors import DataError
 from ramify.parallel import note, stage
 
 SAMPLE, SAMPLE_SIZE = 1_000, 1 << 26  # rows to find the columns from, and the bytes of them in memory
 COUNTED = 1 << 16  # bytes that are held before they are counted; one row after the other would take time
-SHOWN_SPELLINGS = 3
+SHOWN_SPELLINGS = SHOWN_REMARKS = 3
 MERGE = "--merge-spellings takes each for one label"
 
 
@@ -54,10 +54,12 @@ def read_corpus(
     check_flag(merge_spellings, "merge_spellings")
     is_set = is_file_set(path)
     given: TableFormat | None = None
+    parts: FileSet | None = None
     if is_set:
         parts = open_file_set(path, encoding)
         names, sample = list(parts.names), first_rows(parts.rows())
-        streams = [(part, rows_of(part, parts.format)) for part in parts.paths]
+        shape = parts.format
+        streams = [(part, rows_of(part, shape)) for part in parts.paths]
     elif (given := find_format(path, encoding, sheet)).kind == "svmlight":
         corpus = read_vectors(path)
         check_corpus(corpus, strict, may_be_empty)
@@ -84,7 +86,8 @@ def read_corpus(
         files, lines = [all_files[number - 1] for number in lines[0]], [[1]] * len(lines[0])
     locations = DocumentLocations.of(files, lines) if is_set or is_folder else None
     found = found_columns(columns, labels)
-    remarks = [*format_remarks(given, encoding), *label_remarks(labels, merge_spellings)]
+    told = first_remarks(parts.remarks) if parts is not None else format_remarks(given, encoding, names)
+    remarks = [*told, *label_remarks(labels, merge_spellings)]
     corpus = Corpus(str(path), texts, labels.labels, () if locations else lines[0], bad, found, locations, remarks)
     check_corpus(corpus, strict, may_be_empty)
     return corpus
@@ -95,11 +98,10 @@ def found_columns(columns: Columns, labels: LabelCells) -> dict[str, Any]:
     return {"text": columns.text, "label": list(columns.labels), "label_separator": labels.separator}
 
 
-def format_remarks(given: TableFormat | None, wanted: str | None) -> list[str]:
-    """What to say of how a file was read."""
-    if given is None or given.encoding in (None, wanted, "utf-8"):
-        return []
-    return [f"read as {given.encoding}, which was detected; --encoding overrules it"]
+def first_remarks(remarks: Sequence[str]) -> list[str]:
+    """A few of the remarks about many files."""
+    more = len(remarks) - SHOWN_REMARKS
+    return [*remarks[:SHOWN_REMARKS], *([f"and {more:,} more remarks of this kind"] if more > 0 else [])]
 
 
 def label_remarks(labels: LabelCells, is_merged: bool) -> list[str]:
@@ -108,6 +110,8 @@ def label_remarks(labels: LabelCells, is_merged: bool) -> list[str]:
     if labels.missing:
         marks = ", ".join(f"{n_times:,} × {mark[:SHOWN]!r}" for mark, n_times in sorted(labels.missing.items())[:5])
         remarks.append(f"taken for no label: {marks}")
+    if labels.list_cell is not None:
+        remarks.append(f"read as lists of labels: cells such as {labels.list_cell[:SHOWN]!r}")
     if labels.spellings:
         shown = "; ".join(map(str, labels.spellings[:SHOWN_SPELLINGS]))
         more = f"; and {len(labels.spellings) - SHOWN_SPELLINGS:,} more" if len(labels.spellings) > SHOWN_SPELLINGS else ""
@@ -133,9 +137,9 @@ def stream_rows(
     """The columns, those with the text, and a stream of rows with their lines."""
     path = as_path(path, "path")
     given = find_format(path, encoding, sheet)
-    for remark in format_remarks(given, encoding):
-        note(f"{path}: {remark}")
     names, rows = stream_table(path, given)
+    for remark in format_remarks(given, encoding, names):
+        note(f"{path}: {remark}")
     sample = first_rows(rows)
     return names, text_columns(str(path), names, sample, text, like), chain(sample, rows)
 
@@ -186,6 +190,8 @@ class RowCollector:
             found = self.columns.read_text(row)
             reason = why_not_text(found) or reason
             if reason is not None:
+                if len(row) > 1 and all(value == "" for value in row.values()):  # below or between rows, as Excel writes them
+                    continue
                 size += BAD_ROW_SIZE
                 self.bad.append(BadRow(source, line, reason))
                 continue
