@@ -57,8 +57,13 @@ def test_few_rows_are_enough(n_rows):
 
 
 def test_paths_are_labels_though_each_is_there_once():
-    rows = rows_of(what=TEXTS, place=[f"Shop > Shelf {k}" for k in range(6)])
+    rows = rows_of(what=TEXTS, place=[f"Shop > Hall {k}" for k in range(6)])
     assert found(rows) == (("what",), ("place",))
+
+
+def test_texts_that_repeat_are_still_texts():
+    rows = rows_of(what=["late parcel", "no sound"] * 3, kind=["a", "b"] * 3)
+    assert found(rows) == (("what",), ("kind",))
 
 
 def test_two_columns_that_could_be_labels_are_both_named():

@@ -92,6 +92,8 @@ def training_columns(
         if len(found) > 1:
             problem = f"{source}: {len(found)} columns could be the labels, {list_names(found)}"
             raise DataError(f"{problem}; name one of them with --label, or several levels as --label level1,level2.")
+        columns = Columns(columns.texts, tuple(found))
+    if not columns.labels:
         raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
     if both := next((name for name in columns.texts if name in columns.labels), None):
         raise DataError(f"{source}: column {both!r} cannot be both text and label; name two different columns.")
