@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.data import csv_tables, json_tables, limits, read_corpus
+from ramify.data import headers, json_tables, limits, read_corpus
 from ramify.data import parquet as parquet_files
 from ramify.data.corpus import BadRow
 from ramify.data.documents import stream_rows
@@ -162,12 +162,9 @@ class Counted(str):
         return self
 
 
-def test_a_column_that_comes_twice_is_found_without_comparing_all_with_all(tmp_path, monkeypatch):
+def test_a_column_that_comes_twice_is_found_without_comparing_all_with_all(tmp_path):
     names = [Counted(k) for k in (*range(1_000), 999)]
-    monkeypatch.setattr(csv_tables.csv, "reader", lambda *_, **__: iter([names]))
-    (tmp_path / "t.csv").write_text("a,b\n")
-    with pytest.raises(DataError, match="two columns named '999'"):
-        read_corpus(tmp_path / "t.csv")
+    assert headers.named_columns(tmp_path, names)[-1] == "999 (2)"
     assert Counted.n_times < 10_000
 
 

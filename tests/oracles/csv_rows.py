@@ -34,7 +34,8 @@ def read_rows(text, delimiter, n_columns):
                 return rows, size, n_lines, True
         if len(cells) != n_columns:
             return rows, size, n_lines, True
-        rows.append((n_lines, cells))
+        if n_columns == 1 or any(cells):
+            rows.append((n_lines, cells))
         size, n_lines = place, n_lines + lines
     return rows, size, n_lines, False
 

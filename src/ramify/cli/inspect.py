@@ -10,7 +10,17 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import literal, output, print_json, progress_shown
-from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, Sheet, TextColumn, Trust, load_model
+from ramify.cli.options import (
+    AsJson,
+    Encoding,
+    LabelColumn,
+    LabelSeparator,
+    MergeSpellings,
+    Sheet,
+    TextColumn,
+    Trust,
+    load_model,
+)
 from ramify.errors import InputError, suggest
 
 MOST_FEATURES = 1 << 24  # of a model whose words of a node are shown
@@ -25,6 +35,7 @@ def inspect(
     taxonomy_file: Annotated[Path | None, Option("--taxonomy", help="Check labels against this taxonomy.")] = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
+    merge_spellings: MergeSpellings = False,
     levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
@@ -41,7 +52,7 @@ def inspect(
       ramify inspect out --node food/fruit
     """
     from ramify.reports.terminal import draw
-    from ramify.workflows.reading import note_contents, readable
+    from ramify.workflows.reading import note_contents, note_levels, readable
 
     facts: dict[str, Any] = {}
     counts: list[int] | None = None
@@ -58,9 +69,13 @@ def inspect(
             known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
-            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label, encoding=encoding, sheet=sheet)
+            corpus = ramify.data.read_corpus(
+                file, **columns, is_label=is_label, encoding=encoding, sheet=sheet, merge_spellings=merge_spellings
+            )
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
+            if known is None:
+                note_levels(taxonomy, corpus)
         else:
             raise InputError(
                 f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.{suggest(kind, ('model', 'data', 'taxonomy'))}"
@@ -108,8 +123,9 @@ def _find_kind(path: Path) -> str:
         raise InputError(f"{path} does not exist; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():
         from ramify.data.folders import is_document_folder
+        from ramify.persistence import is_model
 
-        return "data" if is_document_folder(path) else "model"
+        return "data" if not is_model(path) and is_document_folder(path) else "model"
     return "taxonomy" if is_taxonomy_file(path) else "data"
 
 

@@ -11,24 +11,26 @@ from typing import Any
 from ramify.arguments import check_kind
 from ramify.data.corpus import BadRow
 from ramify.data.csv_tables import Row
+from ramify.data.headers import LABEL_NAMES, LEVEL_NAME, SURE_LABEL_NAMES, TEXT_NAMES, second_name
+from ramify.data.labels import as_list, find_label_separator, is_missing, split_cell
 from ramify.data.tables import list_names
 from ramify.errors import DataError, suggest
-from ramify.taxonomy import find_separator
+from ramify.taxonomy import ARROW, find_separator
 
 OPTIONAL_TEXT = (str, NoneType)
-TEXT_NAMES = (
-    "text", "texts", "body", "message", "description", "content", "document", "request", "question", "review", "abstract",
-    "comment", "title", "subject", "summary", "sentence", "utterance", "query",
-)  # fmt: skip
-LABEL_NAMES = (
-    "label", "labels", "category", "categories", "class", "classes", "topic", "topics", "path", "target", "node", "code",
-    "tag", "tags", "type",
-)  # fmt: skip
-SURE_NAMES = LABEL_NAMES[:8]  # of two of these, neither is the obvious one
-LEVEL_NAME = re.compile(r"(?:level|lvl|l|cat|category|tier|label|class)[ _-]?(\d+)", re.IGNORECASE)
 SHORT_LABEL = 80  # characters; longer cells are texts
-LONG_TEXT = 20  # characters on average; a column of usual texts is at least so long
+LONG_TEXT = 20  # characters on average; two columns with so long texts may both be meant
 SHOWN = 60  # characters of an example
+
+FLAGS = {
+    "yes", "no", "y", "n", "true", "false", "t", "f", "0", "1", "x", "ja", "nein", "oui", "non", "si", "sí", "да", "нет",
+}  # fmt: skip
+DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T,]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2}.*)?"
+NAMED_DATE = r"(?:\d{1,2}\.? )?[A-Za-z]{3,9}\.? (?:\d{1,2}, )?\d{4}(?:,? \d{1,2}:\d{2}.*)?"
+NUMBER = r"[-+]?[€$£]?[\d.,' ]*\d[\d.,' ]*(?:[eE][-+]?\d+)?[ ]?[%€$£]?|nan|inf"
+ADDRESS = r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}"
+NUMBERS = re.compile(NUMBER, re.IGNORECASE)
+NO_TEXT = re.compile(f"{NUMBER}|{DATE}|{NAMED_DATE}|{ADDRESS}", re.IGNORECASE)
 
 Sample = list[tuple[int, Row | BadRow]]  # the first rows of a table
 
@@ -90,6 +92,31 @@ class GivenColumns:
     like: dict[str, Any] | None = None
 
 
+def read_cell(row: Row, columns: Columns) -> tuple[str | None, Any]:
+    """What is wrong with the label of a row, if anything is; and the label: a string, or a list of strings."""
+    cells = [row.get(name) for name in columns.labels]
+    if len(cells) > 1:  # a path, up to the first empty cell
+        odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
+        if odd:
+            return f"the level {str(odd[0])[:40]} is not a string", None
+        parts = ["" if cell is None or is_missing(str(cell)) else str(cell).strip() for cell in cells]
+        return None, ARROW.join(parts[: parts.index("")] if "" in parts else parts)
+    cell = _named(cells[0])
+    if isinstance(cell, (dict, bool)):
+        return f"the label is {str(cell)[:40]}, not a string or a list of strings", None
+    if not isinstance(cell, list):
+        return None, "" if cell is None else str(cell)
+    labels = [_named(label) for label in cell]
+    if not all(isinstance(label, str) for label in labels):
+        return f"the label list {str(cell)[:40]} holds something other than strings", None
+    return None, [label.strip() for label in labels if label.strip()]
+
+
+def _named(cell: Any) -> Any:
+    """The name of a label that is an object, as in exports of GitHub."""
+    return cell["name"] if isinstance(cell, dict) and isinstance(cell.get("name"), str) else cell
+
+
 def training_columns(source: str, names: list[str], sample: Sample, given: GivenColumns) -> Columns:
     """The columns for training; refuses a table without labels, with the text as label, or without a header row."""
     rows = _readable_rows(sample)
@@ -101,6 +128,8 @@ def training_columns(source: str, names: list[str], sample: Sample, given: Given
         if len(found) > 1:
             problem = f"{source}: {len(found)} columns could be the labels, {list_names(found)}"
             raise DataError(f"{problem}; name one of them with --label, or several levels as --label level1,level2.")
+        columns = Columns(columns.texts, tuple(found))
+    if not columns.labels:
         raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
     if both := next((name for name in columns.texts if name in columns.labels), None):
         raise DataError(f"{source}: column {both!r} cannot be both text and label; name two different columns.")
@@ -152,14 +181,19 @@ def find_columns(
             if column not in names:
                 found = f"{source} has no column {column!r}; its columns are {list_names(names)}"
                 raise DataError(f"{found}. Name one of them with {option}.{suggest(column, names)}")
+    given = {*(texts or ()), *(labels or ())}
     if not labels and wants_labels:
         labels = _guess_labels(source, [name for name in names if name not in (texts or ())], sample)
     free = [name for name in names if name not in (labels or ())]
     if not texts:
-        found_text = _guess_text(free, sample, bool(labels))
+        found_text = _guess_text(source, free, sample, bool(labels))
         if found_text is None:
             raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {list_names(names)}.")
         texts = [found_text]
+    for option, chosen in (("--text", texts), ("--label", labels or ())):
+        if twice := next((name for name in chosen if name not in given and second_name(name) in names), None):
+            problem = f"{source} has two columns named {twice!r}"
+            raise DataError(f"{problem}; name one of them with {option}: {twice!r} or {second_name(twice)!r}.")
     return Columns(tuple(texts), tuple(labels or ()))
 
 
@@ -198,18 +232,27 @@ def _readable_rows(sample: Sample) -> list[Row]:
     return [row for _, row in sample if isinstance(row, dict)]
 
 
-def _guess_text(names: Sequence[str], sample: Sequence[Row], has_labels: bool) -> str | None:
-    """A column with a usual name, or else the one with the longest texts; numbers do not count."""
-    usual = next((name for wanted in TEXT_NAMES for name in names if _plain_name(name) == wanted), None)
-    if usual is not None or (len(names) < 2 and not has_labels):
-        return usual
+def _guess_text(source: str, names: Sequence[str], sample: Sequence[Row], has_labels: bool) -> str | None:
+    """A column with a usual name, or else the one with the longest texts; numbers, dates and addresses do not count."""
     lengths = {name: _mean_length(name, sample) for name in names}
-    return max((name for name in names if lengths[name] > 0), key=lambda name: lengths[name], default=None)
+    usual = [name for wanted in TEXT_NAMES for name in names if _plain_name(name) == wanted]
+    if usual or (len(names) < 2 and not has_labels):
+        return next((name for name in usual if lengths[name] > 0), usual[0] if usual else None)
+    longest = max((name for name in names if lengths[name] > 0), key=lambda name: lengths[name], default=None)
+    if longest is None:
+        return None
+    repeated = _repeated(names, sample)
+    least = max(LONG_TEXT, lengths[longest] / 2)
+    long = [name for name in names if lengths[name] >= least and name not in repeated]
+    if len(long) > 1:
+        problem = f"{source}: {len(long)} columns could be the texts, {list_names(long)}"
+        raise DataError(f"{problem}; name one of them with --text, or several to join as --text {','.join(long[:2])}.")
+    return longest
 
 
 def _mean_length(name: str, sample: Sequence[Row]) -> float:
     """The mean length of the texts of a column."""
-    texts = [row[name] for row in sample if isinstance(row.get(name), str) and not _is_number(row[name])]
+    texts = [row[name] for row in sample if isinstance(row.get(name), str) and not NO_TEXT.fullmatch(row[name].strip())]
     return sum(map(len, texts)) / len(texts) if texts else 0.0
 
 
@@ -218,18 +261,40 @@ def _guess_labels(source: str, names: Sequence[str], sample: Sequence[Row]) -> t
     if levels := _level_columns(names):
         return levels
     usual = [name for wanted in LABEL_NAMES for name in names if _plain_name(name) == wanted]
-    sure = [name for name in usual if _plain_name(name) in SURE_NAMES]
+    sure = [name for name in usual if _plain_name(name) in SURE_LABEL_NAMES]
     if len(sure) > 1:
         sure = _told_apart(sure, sample)
         if len(sure) > 1:
             problem = f"{source}: {len(sure)} columns could be the labels, {list_names(sure)}"
             raise DataError(f"{problem}; name one of them with --label.")
-    if usual:
-        return ((sure or usual)[0],)
+    if sure:
+        return (_with_names(sure[0], names, sample),)
+    usual = [name for name in usual if not _tells_rows_apart(name, sample)] or usual
+    if usual and not _tells_rows_apart(usual[0], sample):
+        return (usual[0],)
     for found in (_paths(names, sample), _repeated(names, sample)):
         if len(found) == 1:
             return (found[0],)
-    return ()
+    return tuple(usual[:1])
+
+
+def _tells_rows_apart(name: str, sample: Sequence[Row]) -> bool:
+    """Whether each row has a value of its own, as keys have."""
+    cells = _cells(name, sample)
+    return len(cells) > 3 and len(set(cells)) == len(cells)
+
+
+def _with_names(label: str, names: Sequence[str], sample: Sequence[Row]) -> str:
+    """A column that has names for the numbers of this one, such as label_text beside label; or else this one."""
+    if not all(map(_is_number, _cells(label, sample))):
+        return label
+    numbers = [str(row.get(label)) for row in sample]
+    for name in names:
+        cells = [str(row.get(name)) for row in sample]
+        is_beside = name != label and _plain_name(name).startswith(_plain_name(label)) and not all(map(_is_number, cells))
+        if is_beside and len(set(numbers)) == len(set(cells)) == len(set(zip(numbers, cells, strict=True))):
+            return name
+    return label
 
 
 def _level_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -273,18 +338,33 @@ def _are_paths(cells: Sequence[str]) -> bool:
 
 
 def _repeated(names: Sequence[str], sample: Sequence[Row]) -> list[str]:
-    """Columns that repeat their values; numbers and long texts do not count."""
-    found = []
+    """Columns that repeat their values; numbers, dates and long texts do not count, and flags only where nothing else does."""
+    found: list[str] = []
+    flags: list[str] = []
     for name in names:
         cells = _cells(name, sample)
-        is_repeated = len(cells) > 3 and 1 < len(set(cells)) <= 0.5 * len(cells)
-        if is_repeated and not all(map(_is_number, cells)) and sum(map(len, cells)) <= SHORT_LABEL * len(cells):
-            found.append(name)
+        if len(cells) <= 3 or sum(map(len, cells)) > SHORT_LABEL * len(cells) or all(map(NO_TEXT.fullmatch, cells)):
+            continue
+        labels = _single_labels(cells)
+        if 1 < len(set(labels)) <= 0.5 * len(labels):
+            (flags if {cell.lower() for cell in cells} <= FLAGS else found).append(name)
+    return found or flags
+
+
+def _single_labels(cells: Sequence[str]) -> list[str]:
+    """The labels of cells that may hold several."""
+    mark = find_label_separator(set(cells))
+    found: list[str] = []
+    for cell in cells:
+        labels = as_list(cell)
+        found += split_cell(cell, mark) if labels is None else labels
     return found
 
 
 def _cells(name: str, sample: Sequence[Row]) -> list[str]:
-    return [str(row.get(name)) for row in sample if row.get(name) not in (None, "")]
+    """The cells of a column that hold something."""
+    cells = (str(row[name]).strip() for row in sample if row.get(name) is not None)
+    return [cell for cell in cells if not is_missing(cell)]
 
 
 def _plain_name(name: str) -> str:
@@ -292,8 +372,4 @@ def _plain_name(name: str) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "."))
-    except ValueError:
-        return False
-    return True
+    return NUMBERS.fullmatch(cell.strip()) is not None

@@ -42,7 +42,7 @@ Items = Iterator[RowBlock | tuple[int, Row | BadRow]]
 
 def stream_blocks(path: Path, encoding: str, wanted: Sequence[str]) -> Items:
     """The rows of a CSV file in their order: blocks of plain ones, and others one by one. wanted: columns of the blocks."""
-    layout = csv_layout(path, decoded_lines(path, encoding), encoding)
+    layout, _ = csv_layout(path, decoded_lines(path, encoding), encoding)
     numbers = np.asarray([layout.columns.index(name) for name in wanted], dtype=np.int32)
     delimiter, width = layout.delimiter.encode(), len(layout.columns)
     with open_binary(path) as raw:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import IO, Any
 
 from ramify.data import limits
 from ramify.data.corpus import BadRow
 from ramify.data.encodings import UTF_8, decode_errors, has_bad_bytes, open_binary, readable
+from ramify.data.headers import DELIMITERS, FIRST_ROWS, ColumnNames, find_csv_header, named_columns
 from ramify.errors import DataError
 
 DELIMITER_LINE = re.compile(r"\ufeff?\"?sep=([,;|\t])\"?\s*", re.IGNORECASE)
+MOST_FIRST = 1 << 16  # characters of the lines that the header is looked for in
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row | BadRow]]
 
@@ -36,54 +38,62 @@ def numbered_lines(path: Path, file: IO[Any]) -> Iterator[tuple[int, Any]]:
 class CsvLayout:
     """How a table is written. header: the line of the header row, or any other behind which rows are read."""
 
-    columns: list[str]
+    columns: ColumnNames
     delimiter: str
     header: int
 
 
-def read_csv(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
-    """The columns and rows of numbered lines of CSV; undecodable bytes are lone surrogates. path: for messages."""
-    layout = csv_layout(path, lines, encoding)
-    return layout.columns, csv_rows(path, lines, layout, encoding)
+def read_csv(
+    path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8, n_first: int = FIRST_ROWS
+) -> tuple[ColumnNames, Rows]:
+    """The columns and rows of numbered lines of CSV; undecodable bytes are lone surrogates. path: for messages.
+
+    n_first: lines that may be read to find the header; 1 where lines come one by one, and the header first.
+    """
+    layout, rest = csv_layout(path, lines, encoding, n_first)
+    return layout.columns, csv_rows(path, rest, layout, encoding)
 
 
-def csv_layout(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> CsvLayout:
-    """The layout of a table, from its first lines."""
-    told = None
-    number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
-    if first is not None and (told := DELIMITER_LINE.fullmatch(first)) is not None:  # as Excel writes it
-        number, first = next(lines, (number, None))
-    if first is None:
+def csv_layout(
+    path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8, n_first: int = FIRST_ROWS
+) -> tuple[CsvLayout, Iterator[tuple[int, str]]]:
+    """The layout of a table, from its first lines, and the lines behind the header."""
+    first = _first_lines(lines, n_first)
+    told = DELIMITER_LINE.fullmatch(first[0][1]) if first else None
+    if told is not None:  # as Excel writes it
+        first = _first_lines(chain(first[1:], lines), n_first)
+    if not first:
         raise DataError(f"{path} is empty; give a table with a header row.")
-    unquoted = re.sub(r'"[^"]*"', "", first)
-    delimiter = max(("\t", ";", ",", "|"), key=lambda mark: (unquoted.count(mark), mark == ","))
-    delimiter = told[1] if told is not None else delimiter
-    if unquoted.count(delimiter) >= limits.MAX_VALUES:
+    if len(first[0][1]) > limits.MAX_VALUES and _count_columns(first[0][1]) > limits.MAX_VALUES:
         raise DataError(f"{path} has more than {limits.MAX_VALUES:,} columns; leave out those that are not needed.")
+    short = list(takewhile(lambda line: len(line) <= MOST_FIRST, (line for _, line in first)))
     try:
-        columns = next(csv.reader([first], delimiter=delimiter))
+        header = find_csv_header(short or [first[0][1]], told and told[1])
     except csv.Error as error:
         raise DataError(f"the first row of {path} cannot be read: {error}.") from None
-    if any(map(has_bad_bytes, columns)):
+    if any(map(has_bad_bytes, header.cells)):
         raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or give its --encoding.")
-    return CsvLayout(named_columns(path, columns), delimiter, number)
+    columns = named_columns(path, header.cells, header.above)
+    rest = chain(first[header.n_lines :], lines)
+    return CsvLayout(columns, header.delimiter, first[header.n_lines - 1][0]), rest
 
 
-def named_columns(path: Path, cells: list[str]) -> list[str]:
-    """The names in a header row; columns without one are numbered, and those at the end left out.
+def _count_columns(line: str) -> int:
+    unquoted = re.sub(r'"[^"]*"', "", line)
+    return max(unquoted.count(mark) for mark in DELIMITERS) + 1
 
-    >>> named_columns(Path("t.csv"), ["text ", "", "label", "", ""])
-    ['text', 'column 2', 'label']
-    """
-    names = [cell.strip() for cell in cells]
-    while len(names) > 1 and not names[-1]:
-        names.pop()
-    if len(names) > 1:
-        names = [name or f"column {number}" for number, name in enumerate(names, start=1)]
-    if len(set(names)) < len(names):
-        twice = next(column for column, n_times in Counter(names).items() if n_times > 1)
-        raise DataError(f"{path} has two columns named {twice[:40]!r}; rename one of them.")
-    return names
+
+def _first_lines(lines: Iterator[tuple[int, str]], most: int) -> list[tuple[int, str]]:
+    """The first lines that are not blank, and those that follow, to find the header in; fewer where they are long."""
+    first: list[tuple[int, str]] = []
+    size = 0
+    for number, line in lines:
+        if first or line.strip():
+            first.append((number, line))
+            size += len(line)
+        if len(first) == most or size > MOST_FIRST:
+            break
+    return first
 
 
 def csv_rows(path: Path, lines: Iterator[tuple[int, str]], layout: CsvLayout, encoding: str) -> Rows:
@@ -121,6 +131,8 @@ def csv_rows(path: Path, lines: Iterator[tuple[int, str]], layout: CsvLayout, en
                 ) from None
             yield start, BadRow(source, start, str(error))
             continue
+        if len(cells) > 1 and not any(cells):  # below or between rows, as Excel writes them
+            continue
         while len(cells) > len(columns) and not cells[-1]:  # empty cells beside the table
             cells.pop()
         row, fits = dict(zip(columns, cells, strict=False)), len(cells) == len(columns)
@@ -147,4 +159,7 @@ def decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
         try:
             yield from numbered_lines(path, text)
         except UnicodeError as error:
-            raise DataError(f"{path} is not {encoding}: {error}.") from None
+            why = error.reason if isinstance(error, UnicodeDecodeError) else error
+            raise DataError(
+                f"{path} is not valid {encoding.upper()}: {why}; save it again as UTF-8, or give its --encoding."
+            ) from None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from sys import getsizeof
+from types import NoneType
 from typing import Any
 
-from ramify.arguments import as_path, check_flag
-from ramify.data.columns import SHOWN, Columns, GivenColumns, Sample, text_columns, training_columns
+from ramify.arguments import as_path, check_flag, check_kind
+from ramify.data.columns import SHOWN, Columns, GivenColumns, Sample, read_cell, text_columns, training_columns
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
 from ramify.data.csv_blocks import Items, RowBlock
 from ramify.data.csv_tables import Row, Rows
@@ -19,16 +20,16 @@ from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import open_file_set, wanted_of
 from ramify.data.folders import file_names
 from ramify.data.frames import SOURCE, Frame, column_names, refuse_splits, stream_frame
-from ramify.data.labels import LabelCells, read_cell, read_labels
+from ramify.data.labels import LabelCells, read_labels
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import TableFormat, find_format, is_file_set, stream_table
+from ramify.data.tables import find_format, format_remarks, is_file_set, stream_table
 from ramify.errors import DataError
 from ramify.parallel import note, stage
 
 SAMPLE, SAMPLE_SIZE = 1_000, 1 << 26  # rows to find the columns from, and the bytes of them in memory
 COUNTED = 1 << 16  # bytes that are held before they are counted; one row after the other would take time
-SHOWN_SPELLINGS = 3
+SHOWN_SPELLINGS = SHOWN_REMARKS = 3
 MERGE = "--merge-spellings takes each for one label"
 
 
@@ -57,6 +58,7 @@ def read_corpus(
     encoding = known_encoding(encoding)
     check_flag(strict, "strict")
     check_flag(merge_spellings, "merge_spellings")
+    check_kind(like, (Mapping, NoneType), "like", "what was found in an earlier corpus, or None")
     refuse_splits(path)
     opened = _open_frame(path) if isinstance(path, Frame) else _open_files(as_path(path, "path"), encoding, sheet)
     if isinstance(opened, Corpus):
@@ -116,12 +118,13 @@ def _open_files(path: Path, encoding: str | None, sheet: str | None) -> _OpenTab
         files = open_file_set(path, encoding)
         parts = [_Part(str(part), partial(wanted_of, part, files.format)) for part in files.paths]
         locate = partial(DocumentLocations.of, [str(part) for part in files.paths])
-        return _OpenTable(str(path), list(files.names), first_rows(files.rows()), parts, files.paths, locate=locate)
+        told = first_remarks(files.remarks)
+        return _OpenTable(str(path), list(files.names), first_rows(files.rows()), parts, files.paths, told, locate)
     given = find_format(path, encoding, sheet)
     if given.kind == "svmlight":
         return read_vectors(path)
     names, rows = stream_table(path, given)
-    parts, remarks = [_Part(str(path), partial(wanted_of, path, given))], format_remarks(given, encoding)
+    parts, remarks = [_Part(str(path), partial(wanted_of, path, given))], format_remarks(given, encoding, names)
     if given.kind == "folder":
         return _OpenTable(str(path), names, first_rows(rows), parts, locate=partial(_locate_files, path))
     return _OpenTable(str(path), names, first_rows(rows), parts, [path], remarks)
@@ -140,11 +143,10 @@ def found_columns(columns: Columns, labels: LabelCells) -> dict[str, Any]:
     return found | ({"separate": True} if columns.is_separate and len(columns.texts) > 1 else {})
 
 
-def format_remarks(given: TableFormat | None, wanted: str | None) -> list[str]:
-    """What to say of how a file was read."""
-    if given is None or given.encoding in (None, wanted, "utf-8"):
-        return []
-    return [f"read as {given.encoding}, which was detected; --encoding overrules it"]
+def first_remarks(remarks: Sequence[str]) -> list[str]:
+    """A few of the remarks about many files."""
+    more = len(remarks) - SHOWN_REMARKS
+    return [*remarks[:SHOWN_REMARKS], *([f"and {more:,} more remarks of this kind"] if more > 0 else [])]
 
 
 def label_remarks(labels: LabelCells, is_merged: bool) -> list[str]:
@@ -153,6 +155,8 @@ def label_remarks(labels: LabelCells, is_merged: bool) -> list[str]:
     if labels.missing:
         marks = ", ".join(f"{n_times:,} × {mark[:SHOWN]!r}" for mark, n_times in sorted(labels.missing.items())[:5])
         remarks.append(f"taken for no label: {marks}")
+    if labels.list_cell is not None:
+        remarks.append(f"read as lists of labels: cells such as {labels.list_cell[:SHOWN]!r}")
     if labels.spellings:
         shown = "; ".join(map(str, labels.spellings[:SHOWN_SPELLINGS]))
         more = f"; and {len(labels.spellings) - SHOWN_SPELLINGS:,} more" if len(labels.spellings) > SHOWN_SPELLINGS else ""
@@ -178,9 +182,9 @@ def stream_rows(
     """The columns, those with the text, and a stream of rows with their lines."""
     path = as_path(path, "path")
     given = find_format(path, encoding, sheet)
-    for remark in format_remarks(given, encoding):
-        note(f"{path}: {remark}")
     names, rows = stream_table(path, given)
+    for remark in format_remarks(given, encoding, names):
+        note(f"{path}: {remark}")
     sample = first_rows(rows)
     return names, text_columns(str(path), names, sample, text, like), chain(sample, rows)
 

@@ -13,7 +13,16 @@ from ramify.data.encodings import open_binary
 from ramify.data.folders import HIDDEN, natural_order
 from ramify.data.json_tables import EXAMPLE
 from ramify.data.parquet import count_rows
-from ramify.data.tables import TableFormat, find_format, is_file_set, list_names, read_names, stream_part, stream_wanted
+from ramify.data.tables import (
+    TableFormat,
+    find_format,
+    format_remarks,
+    is_file_set,
+    list_names,
+    read_names,
+    stream_part,
+    stream_wanted,
+)
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
@@ -27,7 +36,7 @@ START = 4096  # bytes to read to find out whether a file is empty
 class FileSet:
     """Files with the same columns.
 
-    source: the directory or pattern. n_rows: of each file, None if unknown (all but Parquet).
+    source: the directory or pattern. n_rows: of each file, None if unknown (all but Parquet). remarks: how files were read.
     names: the columns of all files; objects of JSON Lines may lack some. format: of all; each file may have its own encoding.
     """
 
@@ -36,6 +45,7 @@ class FileSet:
     n_rows: tuple[int | None, ...]
     names: tuple[str, ...]
     format: TableFormat
+    remarks: tuple[str, ...] = ()
 
     def blocks(self, size: int) -> list[tuple[Path, range | None]]:
         """Files and ranges of at most `size` rows; None for a whole file."""
@@ -60,7 +70,7 @@ def rows_of(path: Path, given: TableFormat, rows: range | None = None) -> Rows:
 
 def wanted_of(path: Path, given: TableFormat, wanted: Sequence[str], rows: range | None = None) -> Items:
     """The same in blocks of some columns, where that is faster."""
-    return iter(()) if _is_empty(path) else stream_wanted(path, given, wanted, rows)
+    return iter(()) if given.kind != "folder" and _is_empty(path) else stream_wanted(path, given, wanted, rows)
 
 
 @checks_types
@@ -97,7 +107,7 @@ def open_file_set(source: str | Path, encoding: str | None = None) -> FileSet:
         for result in choose_executor(None).distribute(_inspect, encoding, paths):
             inspected.append(result)
             step.advance()
-    tables = [(path, kind, names) for path, (kind, names, _) in zip(paths, inspected, strict=True) if kind is not None]
+    tables = [(path, kind, names) for path, (kind, names, _, _) in zip(paths, inspected, strict=True) if kind is not None]
     if not tables:
         raise DataError(f"{source}: all {len(paths):,} files are empty; give tables with a header row.")
     first, kind, names = tables[0]
@@ -110,18 +120,20 @@ def open_file_set(source: str | Path, encoding: str | None = None) -> FileSet:
     together = dict.fromkeys(name for _, _, columns in tables for name in columns) if kind == "jsonl" else dict.fromkeys(names)
     if not together:
         raise DataError(f"{source} holds no JSON object; give one object per line, such as {EXAMPLE}.")
-    n_rows = tuple(n_rows for _, _, n_rows in inspected)
-    return FileSet(str(source), tuple(paths), n_rows, tuple(together), TableFormat(kind, encoding))
+    n_rows = tuple(n_rows for _, _, n_rows, _ in inspected)
+    remarks = tuple(f"{path}: {remark}" for path, (_, _, _, some) in zip(paths, inspected, strict=True) for remark in some)
+    return FileSet(str(source), tuple(paths), n_rows, tuple(together), TableFormat(kind, encoding), remarks)
 
 
-def _inspect(encoding: str | None, path: Path) -> tuple[str | None, Sequence[str], int | None]:
-    """The kind of a table, None if the file is empty; its columns; and its number of rows, if known."""
+def _inspect(encoding: str | None, path: Path) -> tuple[str | None, Sequence[str], int | None, list[str]]:
+    """The kind of a table, None if the file is empty; its columns; its number of rows, if known; what to say of it."""
     if _is_empty(path):
-        return None, (), None
+        return None, (), None, []
     found = find_format(path, encoding)
     if found.kind == "svmlight":
         raise DataError(f"{path} holds vectors (svmlight), which are read from one file only; put them into one.")
-    return found.kind, read_names(path, found), count_rows(path) if found.kind == "parquet" else None
+    names, n_rows = read_names(path, found), count_rows(path) if found.kind == "parquet" else None
+    return found.kind, names, n_rows, format_remarks(found, encoding, names)
 
 
 def _is_empty(path: Path) -> bool:

@@ -81,11 +81,15 @@ def _document(root: Path, file: Path, name: str, label: str, encoding: str | Non
 
 def _files(root: Path) -> Iterator[Path]:
     """All files, folder by folder, in the order of their names and numbers; hidden ones are skipped, links not followed."""
-    for folder, below, names in os.walk(root):
+    for folder, below, names in os.walk(root, onerror=_refuse):
         below[:] = sorted((name for name in below if not name.startswith(HIDDEN)), key=natural_order)
         for name in sorted(names, key=natural_order):
             if not name.startswith(HIDDEN):
                 yield Path(folder) / name
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(f"{error.filename} cannot be read: {error.strerror}; change its permissions, or move it away.")
 
 
 def natural_order(name: str) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from ramify.data import limits
 from ramify.data.corpus import BadRow
 from ramify.data.csv_tables import Row, Rows, decoded_lines, numbered_lines
 from ramify.data.encodings import UTF_8, has_bad_bytes, open_binary, readable
+from ramify.data.json_containers import rows_in
 from ramify.data.limits import has_too_many_values
 from ramify.errors import DataError
 
@@ -36,7 +37,12 @@ def json_objects(path: Path, encoding: str) -> Rows:
         if first is not None and isinstance(json_row(path, *first, encoding), BadRow) and _is_open(first[1]):
             yield from _rows_of_object(path, encoding)
             return
-        for number, line in chain([] if first is None else [first], lines):
+        second = None if first is None else next(lines, None)
+        row = None if first is None or second is not None else json_row(path, *first, encoding)
+        if isinstance(row, dict) and (contained := rows_in(row)) is not None:
+            yield from _checked_rows(path, contained)
+            return
+        for number, line in chain(filter(None, [first, second]), lines):
             yield number, json_row(path, number, line, encoding)
         return
     with open_binary(path) as file:
@@ -67,11 +73,14 @@ def _rows_of_object(path: Path, encoding: str) -> Rows:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not valid JSON: {str(error)[:80]}.") from None
-    lists = [name for name, value in whole.items() if isinstance(value, list) and value and isinstance(value[0], dict)]
-    if len(lists) != 1:
+    if (rows := rows_in(whole)) is None:
         found = f"{path} is one JSON object, and not a list of rows"
         raise DataError(f"{found}; write a list of objects, or one object per line, such as {EXAMPLE}.")
-    for number, row in enumerate(whole[lists[0]], start=1):
+    yield from _checked_rows(path, rows)
+
+
+def _checked_rows(path: Path, rows: list[dict[str, Any]]) -> Rows:
+    for number, row in enumerate(rows, start=1):
         yield number, _checked_object(path, number, row, json.dumps(row))
 
 
@@ -102,7 +111,7 @@ def _list_elements(path: Path, file: IO[str]) -> Iterator[tuple[Any, str]]:
             text += more
             _refuse_many_values(f"{path}: object {number}", text)
     if text[place:].strip() or any(chunk.strip() for chunk in iter(lambda: file.read(CHUNK), "")):
-        raise ValueError("something follows the list")
+        raise ValueError("something follows the list; give one list of objects, or one object per line")
 
 
 def _next_text(path: Path, file: IO[str], number: int, length: int) -> str:

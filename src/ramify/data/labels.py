@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 from ramify.arguments import check_kind, describe
-from ramify.data.columns import OPTIONAL_TEXT, Columns
 from ramify.errors import InputError
-from ramify.taxonomy import ARROW, find_separator
+from ramify.taxonomy import find_separator
 
 # how programs and people write that there is no label
 MISSING = frozenset({"nan", "null", "n/a", "#n/a", "<na>", "nat", "-", "--", "–", "?", "??", "(blank)", "[]"})
 MISSING_AS_WRITTEN = frozenset({"NA", "None"})  # only so, since na and none are words
 # the fraction of pieces that must be known labels for a mark to be a separator; commas are common inside names
-SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9}
+SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9, " ": 0.9}
+CODE = re.compile(r"[\w-]*[.\d-][\w.-]*")  # what spaces may separate
 SPACE = re.compile(r"\s+")
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 MOST_SPELLINGS = 1_000  # that are listed
 
 IsLabel = Callable[[str], bool]
@@ -39,20 +44,22 @@ class Spelling:
 class LabelCells:
     """The labels of each document, and what was found about them.
 
-    missing: how often each mark stands for no label. spellings: of labels that are probably one.
+    missing: how often each mark stands for no label. spellings: of labels that are probably one. list_cell: an example of a
+    text that was read as a list of labels.
     """
 
     labels: list[list[str]]
     separator: str | None
     missing: dict[str, int] = field(default_factory=dict)
     spellings: tuple[Spelling, ...] = ()
+    list_cell: str | None = None
 
 
 def read_labels(
     cells: Sequence[Any], separator: str | None, is_label: IsLabel | None, merge_spellings: bool = False
 ) -> LabelCells:
     """The labels of each cell; equal cells share one list."""
-    check_kind(separator, OPTIONAL_TEXT, "label_separator", "a string, or None")
+    check_kind(separator, (str, NoneType), "label_separator", "a string, or None")
     if is_label is not None and not callable(is_label):
         raise InputError(f"is_label is {describe(is_label)}; give a function of a name, or None.")
     try:
@@ -61,8 +68,11 @@ def read_labels(
         counts = Counter(map(_hashable, cells))
     missing = {cell: n_times for cell, n_times in counts.items() if isinstance(cell, str) and is_missing(cell, is_label)}
     texts = [cell for cell in counts if isinstance(cell, str) and cell not in missing]
+    lists = _list_cells(texts, is_label)
+    texts = [cell for cell in texts if cell not in lists]
     separator = separator or find_label_separator(texts, is_label)
     known: dict[Hashable, list[str]] = {cell: split_cell(cell, separator, is_label) for cell in texts}
+    known.update(lists)
     known |= {cell: list(dict.fromkeys(cell)) for cell in counts if not isinstance(cell, str)} | {cell: [] for cell in missing}
     by_label: Counter[str] = Counter()
     for cell, n_times in counts.items():
@@ -73,7 +83,14 @@ def read_labels(
         known = {cell: list(dict.fromkeys(kept.get(label, label) for label in labels)) for cell, labels in known.items()}
     are_hashable = all(isinstance(cell, str) for cell in counts)
     labels = list(map(known.__getitem__, cells if are_hashable else map(_hashable, cells)))
-    return LabelCells(labels, separator, {cell.strip(): n for cell, n in missing.items() if cell.strip()}, spellings)
+    marks = {cell.strip(): n_times for cell, n_times in missing.items() if cell.strip()}
+    return LabelCells(labels, separator, marks, spellings, next(iter(lists), None))
+
+
+def _list_cells(texts: Sequence[str], is_label: IsLabel | None) -> dict[str, list[str]]:
+    """The cells that are lists of labels, and no label as they are."""
+    found = ((cell, as_list(cell)) for cell in texts if not (is_label and is_label(cell)))
+    return {cell: labels for cell, labels in found if labels is not None}
 
 
 def _hashable(cell: Any) -> Hashable:
@@ -109,34 +126,53 @@ def find_label_separator(cells: Iterable[str], is_label: IsLabel | None = None) 
             continue
         joined = [cell for cell in distinct if mark in cell and not (is_label and is_label(cell))]
         pieces = [piece for cell in joined for piece in split_cell(cell, mark)]
+        if mark == " " and not all(map(CODE.fullmatch, pieces)):
+            continue
         if pieces and sum(map(known, pieces)) >= fraction * len(pieces):
             return mark
     return None
 
 
 def split_cell(cell: str, separator: str | None, is_label: IsLabel | None = None) -> list[str]:
-    """The distinct labels of a cell, stripped; a known label is not split."""
+    """The distinct labels of a cell, stripped; a known label is not split.
+
+    >>> split_cell("late; /tv/sound ;late", ";")
+    ['late', 'tv/sound']
+    """
     pieces = cell.split(separator) if separator and not (is_label and is_label(cell.strip())) else [cell]
-    return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
+    return list(dict.fromkeys(_without_root(piece.strip(), is_label) for piece in pieces if piece.strip()))
 
 
-def read_cell(row: dict[str, Any], columns: Columns) -> tuple[str | None, Any]:
-    """What is wrong with the label of a row, if anything is; and the label: a string, or a list of strings."""
-    cells = [row.get(name) for name in columns.labels]
-    if len(cells) > 1:  # a path, up to the first empty cell
-        odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
-        if odd:
-            return f"the level {str(odd[0])[:40]} is not a string", None
-        parts = ["" if cell is None or is_missing(str(cell)) else str(cell).strip() for cell in cells]
-        return None, ARROW.join(parts[: parts.index("")] if "" in parts else parts)
-    cell = cells[0]
-    if isinstance(cell, (dict, bool)):
-        return f"the label is {str(cell)[:40]}, not a string or a list of strings", None
-    if not isinstance(cell, list):
-        return None, "" if cell is None else str(cell)
-    if not all(isinstance(label, str) for label in cell):
-        return f"the label list {str(cell)[:40]} holds something other than strings", None
-    return None, [label.strip() for label in cell if label.strip()]
+def _without_root(label: str, is_label: IsLabel | None) -> str:
+    """A path without the slash that stands for its root: paths of web pages and folders begin with one."""
+    mark = label[:1]
+    if mark not in ("/", "\\") or mark not in label[1:] or not label.strip(mark) or (is_label and is_label(label)):
+        return label
+    return label.strip(mark)
+
+
+def as_list(cell: str) -> list[str] | None:
+    """The labels of a cell that is a list of strings as JSON, Python or numpy writes it; None if it is none.
+
+    >>> as_list('["a", "b"]'), as_list("['a', \\"b's\\"]"), as_list("['a' 'b']"), as_list("[physics]")
+    (['a', 'b'], ['a', "b's"], ['a', 'b'], None)
+    """
+    plain = cell.strip()
+    if len(plain) < 2 or plain[0] != "[" or plain[-1] != "]":
+        return None
+    inner = plain[1:-1]
+    quoted = QUOTED.findall(inner)
+    if QUOTED.sub("", inner).strip(", \t\r\n") or (inner.strip() and not quoted):
+        return None
+    return list(dict.fromkeys(label for label in map(_unquoted, quoted) if label))
+
+
+def _unquoted(quoted: str) -> str:
+    """What stands between quotes, with its escapes resolved."""
+    for resolve in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError):
+            return str(resolve(quoted)).strip()
+    return quoted[1:-1].strip()
 
 
 # ---- spellings -------------------------------------------------------------------------------------------------------------

@@ -27,25 +27,48 @@ def main(path: str, wanted: str, megabytes: int, seconds: int) -> None:
         _write({"problem": "missing"})
         return
     try:
-        book = python_calamine.CalamineWorkbook.from_path(path)
-        sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names if wanted in ("", name)}
-        full = [name for name, sheet in sheets.items() if sheet.end is not None] or list(sheets)[:1]
+        with open(path, "rb") as file:  # its name may say another format
+            book = python_calamine.CalamineWorkbook.from_filelike(file)
+        names = [name for name in book.sheet_names if name == wanted] if wanted else _visible(book)
+        sheets = {name: book.get_sheet_by_name(name) for name in names}
+        full = [name for name, sheet in sheets.items() if sheet.start is not None] or list(sheets)[:1]
     except MemoryError:
         _write({"problem": "memory"})
         return
     except Exception as error:  # the reader has many kinds, and all mean a damaged file
-        _write(
-            {"problem": "password" if isinstance(error, python_calamine.PasswordError) else "damaged", "why": str(error)[:200]}
-        )
+        is_locked = isinstance(error, python_calamine.PasswordError)
+        _write({"problem": "password" if is_locked else "damaged", "why": str(error)[:200]})
         return
     if len(full) != 1:
-        _write({"problem": "sheets", "sheets": full if full else book.sheet_names})
+        _write({"problem": "sheets", "sheets": full or book.sheet_names})
         return
     sheet = sheets[full[0]]
-    _write({"sheet": full[0], "rows": 0 if sheet.end is None else sheet.end[0] + 1})
+    _write({"sheet": full[0], "rows": 0 if sheet.start is None else sheet.total_height + 1})
+    _write_rows(sheet)
+
+
+def _visible(book: Any) -> list[str]:
+    """The sheets that a person sees; all, where all are hidden."""
+    shown = [sheet.name for sheet in book.sheets_metadata if str(sheet.visible).endswith(".Visible")]
+    return shown or list(book.sheet_names)
+
+
+def _write_rows(sheet: Any) -> None:
+    """Write the rows in blocks; a cell that spans rows is the cell of each of them."""
+    tall: dict[tuple[int, int], int] = {}  # the top row of the cells that others above them cover
+    for (top, column), (bottom, _) in sheet.merged_cell_ranges or ():
+        tall |= {(row, column): top for row in range(top + 1, min(bottom, sheet.total_height) + 1)}
+    above: dict[tuple[int, int], str] = {}
+    starts = {(top, column) for (_, column), top in tall.items()}
     block: list[list[str]] = []
-    for row in sheet.iter_rows() if sheet.end is not None else ():
-        block.append([_as_text(cell) for cell in row])
+    for number, row in enumerate(sheet.iter_rows() if sheet.start is not None else ()):
+        cells = [_as_text(cell) for cell in row]
+        for column in range(len(cells)) if tall else ():
+            if (number, column) in starts:
+                above[number, column] = cells[column]
+            elif (number, column) in tall:
+                cells[column] = above.get((tall[number, column], column), "")
+        block.append(cells)
         if len(block) == ROWS:
             _write(block)
             block = []

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ramify.data import limits, spreadsheet_worker
 from ramify.data.corpus import BadRow
-from ramify.data.csv_tables import Rows, named_columns
+from ramify.data.csv_tables import Rows
+from ramify.data.encodings import open_binary
+from ramify.data.headers import FIRST_ROWS, ColumnNames, find_header, named_columns, texts_of
 from ramify.errors import DataError, InputError, suggest
 
 ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how .xlsx, .ods and .xlsb begin, and .xls
@@ -21,14 +24,24 @@ SECONDS = 600  # of computing
 LONGEST_LINE = 1 << 28  # characters of a block of rows
 
 
-def stream_spreadsheet(path: Path, sheet: str | None = None) -> tuple[list[str], Rows]:
+def stream_spreadsheet(path: Path, sheet: str | None = None) -> tuple[ColumnNames, Rows]:
     """The columns and rows of a sheet: the one that is named, or the only one that has cells."""
+    _refuse_password(path)
     rows = _rows(path, sheet)
-    number, first = next(((number, row) for number, row in rows if any(map(str.strip, row))), (0, None))
-    if first is None:
+    first = list(islice(((number, row) for number, row in rows if number > 1 or any(map(str.strip, row))), FIRST_ROWS))
+    if not any(cell.strip() for _, row in first for cell in row):
         raise DataError(f"{path} is empty; give a sheet with a header row.")
-    columns = named_columns(path, first)
-    return columns, _as_dicts(path, rows, columns, number)
+    position = find_header([row for _, row in first])
+    number, names = first[position]
+    columns = named_columns(path, names, texts_of([row for _, row in first[:position]]))
+    return columns, _as_dicts(path, chain(first[position + 1 :], rows), columns, number)
+
+
+def _refuse_password(path: Path) -> None:
+    """Refuse a workbook that Excel has encrypted: the ZIP file is in one stream of an OLE file."""
+    with open_binary(path) as file:
+        if file.read(len(OLE)) == OLE and "EncryptedPackage".encode("utf-16-le") in file.read(1 << 20):
+            raise _problem(path, None, {"problem": "password"})
 
 
 def _as_dicts(path: Path, rows: Iterator[tuple[int, list[str]]], columns: list[str], header: int) -> Rows:
@@ -112,6 +125,5 @@ def _problem(path: Path, sheet: str | None, found: dict[str, Any]) -> DataError 
         return DataError(f"{path} is protected by a password; save it without one.")
     if what == "memory":
         return DataError(f"{path} needs more memory or time than a spreadsheet of its size may take; save the sheet as CSV.")
-    return DataError(
-        f"{path} cannot be read as a spreadsheet: {found.get('why', 'it is damaged')}. Save the sheet again, or as CSV."
-    )
+    why = str(found.get("why") or "it is damaged").rstrip(".").replace("Cannot detect file format", "it is damaged, or none")
+    return DataError(f"{path} cannot be read as a spreadsheet: {why}; save the sheet again, or as CSV.")

@@ -6,6 +6,7 @@ gzipped. A few bytes of gzip may hold a line, a row or an object of any size, so
 
 from __future__ import annotations
 
+import codecs
 import glob
 import re
 from collections.abc import Sequence
@@ -27,6 +28,11 @@ SUFFIXES = {
     ".parquet": "parquet", ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 }  # fmt: skip
 TEXT_KINDS = ("csv", "jsonl")  # that have an encoding
+DOCUMENTS = {  # other files that begin like a text
+    b"%pdf": "a PDF document", b"{\\rtf": "an RTF document", b"<!doctype html": "a web page", b"<html": "a web page",
+    b"<?xml": "an XML file", b"<table": "a web page",
+}  # fmt: skip
+SHOWN_NAME = 60  # characters
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
@@ -84,12 +90,27 @@ def find_kind(path: Path, encoding: str | None = None) -> str:
         return "spreadsheet"
     if b"\x00" in start and encoding is None and encoding_of_start(start) is None:
         raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines, Parquet or a spreadsheet.")
+    head = start.removeprefix(codecs.BOM_UTF8).lstrip()[:20].lower()
+    for prefix, what in DOCUMENTS.items():
+        if head.startswith(prefix):
+            advice = "open it in a spreadsheet program, and save the table as .xlsx or CSV"
+            raise DataError(f"{path} is {what}, not a table; {advice}.")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
     if start.replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1] in (b"{", b"["):
         return "jsonl"
     return "svmlight" if VECTOR_LINE.match(start) else "csv"
+
+
+def format_remarks(given: TableFormat | None, wanted: str | None, names: Sequence[str] = ()) -> list[str]:
+    """What to say of how a file was read."""
+    remarks = []
+    if given is not None and given.encoding not in (None, wanted, "utf-8"):
+        remarks.append(f"read as {given.encoding}, which was detected; --encoding overrules it")
+    if above := getattr(names, "above", ()):
+        remarks.append(f"left out above the column names: {'; '.join(repr(cells[:SHOWN_NAME]) for cells in above[:3])}")
+    return remarks
 
 
 def stream_table(path: Path, given: TableFormat) -> tuple[list[str], Rows]:

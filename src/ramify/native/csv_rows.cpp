@@ -28,6 +28,11 @@ class Reader {
         found_.is_odd = how == End::odd;
         return;
       }
+      if (is_empty(n_cells)) {
+        found_.cells.resize(n_cells);
+        accept();
+        continue;
+      }
       found_.starts.push_back(static_cast<size_t>(start - first_));
       found_.lines.push_back(line);
       accept();
@@ -35,6 +40,13 @@ class Reader {
   }
 
  private:
+  // Whether a row of several cells has nothing in them, as spreadsheets write rows below a table.
+  bool is_empty(size_t first_cell) const {
+    const auto has_none = [](const CsvCell &cell) { return cell.length == 0; };
+    return layout_.n_columns > 1 &&
+           std::all_of(found_.cells.begin() + static_cast<std::ptrdiff_t>(first_cell), found_.cells.end(), has_none);
+  }
+
   void accept() {
     found_.size = static_cast<size_t>(place_ - first_);
     found_.n_lines = line_;

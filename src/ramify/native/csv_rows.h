@@ -21,7 +21,7 @@ struct CsvLayout {
 };
 
 // Whole rows from the start of a block, all cells of one row after the other. starts, lines: where each row begins, in bytes and
-// in lines from the start of the block. size, n_lines: of all of them, and of empty lines before and between. is_odd: whether
+// in lines from the start of the block. size, n_lines: of all of them, and of empty lines and rows before and between. is_odd: whether
 // they end before a row that is not as plain as these.
 struct CsvRows {
   std::vector<CsvCell> cells;

@@ -73,8 +73,11 @@ def predict_lines(
     """
     meter = _RowMeter(min(LONGEST, ask.characters + CELLS) if ask.input_format == "csv" else LONGEST)
     lines = meter.measured(_plain_lines(source, ask.input_format))
+    columns: list[str]
     if ask.input_format == "csv":
-        columns, found = read_csv(TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines))
+        columns, found = read_csv(
+            TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines), n_first=1
+        )
         text, rows = _find_text(columns, found, ask)
         if ask.id is not None:
             find_columns(str(TABLE), columns, [], [ask.id])

@@ -16,6 +16,11 @@ from ramify.taxonomy.hierarchy import Taxonomy, check_taxonomy
 
 MAX_BYTES = 1 << 30
 LONGEST = 900  # characters of a message, which may quote what a file holds
+JSON_DOCUMENTS = re.compile(
+    r"""\s*(?:\[\s*|\{\s*"(?:data|rows|\d+)"\s*:\s*\[?\s*)?\{\s*"(?:text|body|message|label|labels|id|category)"
+    |\s*\{\s*"(?:columns|data)"\s*:\s*\[|\s*\{\s*"schema"\s*:\s*\{""",
+    re.VERBOSE,
+)
 EMPTY = "the file is empty; give at least one node."
 SUFFIXES = {".json": "json", ".ttl": "skos", ".txt": "paths", ".tsv": "edges"}
 
@@ -85,10 +90,10 @@ def is_taxonomy_file(path: str | Path) -> bool:
     try:
         text = read_text(path)
     except TaxonomyError:
-        return suffix not in (".csv", ".tsv", ".tab")
+        return False  # a spreadsheet, or text in another encoding; taxonomies are UTF-8
     if suffix in (".csv", ".tsv", ".tab"):
         return text_formats.names_a_parent(text)
-    return re.match(r'\s*\[?\s*\{\s*"(text|body|message|label|labels|id|category)"', text) is None
+    return not text_formats.names_documents(text) and JSON_DOCUMENTS.match(text) is None
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = None, *, overwrite: bool = True) -> None:

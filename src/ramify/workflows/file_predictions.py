@@ -23,13 +23,13 @@ from typing import Any
 from ramify.classifier.loading import load
 from ramify.data import FileSet, open_file_set
 from ramify.data.columns import Columns, text_columns
-from ramify.data.documents import SAMPLE
+from ramify.data.documents import SAMPLE, first_remarks
 from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import rows_of
 from ramify.data.tables import SUFFIXES
 from ramify.decisions import DecisionRule
 from ramify.errors import DataError, InputError, ModelError
-from ramify.parallel import choose_executor, is_distributed, running_on, stage
+from ramify.parallel import choose_executor, is_distributed, note, running_on, stage
 from ramify.parallel.progress import DescribedStage
 from ramify.parallel.values import digest_of
 from ramify.persistence import (
@@ -214,6 +214,8 @@ def predict_files(
     fingerprint = model_fingerprint(model)
     classifier = _load_predictor(model, fingerprint, rule, options).classifier
     files = open_file_set(data, known_encoding(encoding))
+    for remark in first_remarks(files.remarks):
+        note(remark)
     refuse_texts(classifier, files.source)
     sample, like = list(islice(files.rows(), SAMPLE)), classifier.figures_.get("columns")
     columns = text_columns(files.source, list(files.names), sample, text, like)

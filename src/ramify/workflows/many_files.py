@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ramify.data import BadRow, Corpus, open_file_set
 from ramify.data.columns import Columns, GivenColumns, training_columns
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
-from ramify.data.documents import RowCollector, check_corpus, first_rows, found_columns, label_remarks
+from ramify.data.documents import RowCollector, check_corpus, first_remarks, first_rows, found_columns, label_remarks
 from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import wanted_of
 from ramify.data.labels import read_labels
@@ -99,7 +99,8 @@ def read_sharded(
         start += len(rows.cells)
     texts = ShardedTexts.of(counting, shards, [rows.hashes for rows in found])
     locations = DocumentLocations.of([str(source.path) for source in sources], [rows.lines for rows in found])
-    bad, remarks = [bad for rows in found for bad in rows.bad], label_remarks(cells, merge_spellings)
+    bad = [bad for rows in found for bad in rows.bad]
+    remarks = [*first_remarks(parts.remarks), *label_remarks(cells, merge_spellings)]
     corpus = Corpus(parts.source, texts, labels, (), bad, found_columns(columns, cells), locations, remarks)
     check_corpus(corpus, strict)
     return corpus

@@ -193,6 +193,13 @@ def note_contents(corpus: Corpus) -> None:
             note(f"    and {len(corpus.bad_rows) - SHOWN_ROWS:,} more")
 
 
+def note_levels(taxonomy: Taxonomy, corpus: Corpus) -> None:
+    """Report the taxonomy that was read from labels, and what they were split at."""
+    n_labels = len({label for labels in corpus.labels for label in labels})
+    split = f", split at {taxonomy.separator!r}" if taxonomy.n_levels > 1 else ""
+    note(f"  {counted(n_labels, 'label')} in {counted(taxonomy.n_levels, 'level')}{split}", logging.INFO)
+
+
 def _examples(corpus: Corpus) -> tuple[str, str]:
     """The text and the labels of the first labelled document, to see that the right columns were found."""
     position = next((k for k, labels in enumerate(corpus.labels) if labels), None)

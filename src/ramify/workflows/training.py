@@ -30,7 +30,7 @@ from ramify.taxonomy.learning import check_number, refuse_paths
 from ramify.type_hints import check_fields, checks_types
 from ramify.workflows.evaluation import check_labels, evaluate_with_errors
 from ramify.workflows.option_values import parse_characters, parse_system, read_stop_words
-from ramify.workflows.reading import ReadOptions, needs_shards, read_added
+from ramify.workflows.reading import ReadOptions, needs_shards, note_levels, read_added
 
 if TYPE_CHECKING:
     from ramify.workflows.tuning import TuningResult
@@ -396,6 +396,8 @@ def split_train_test(
         corpus = corpus.without_texts_of(more)
     full = corpus if more is None else corpus.joined(more)
     classifier, taxonomy = prepared(classifier, full)
+    if from_labels:
+        note_levels(taxonomy, full)
     for part in (corpus, more):
         if part is not None:
             check_labels(part, taxonomy)

@@ -89,6 +89,16 @@ def names_a_parent(text: str) -> bool:
     return 2 * sum(parent in nodes or parent in ROOT_WORDS for parent in above) >= len(rows)
 
 
+def names_documents(text: str) -> bool:
+    """Whether the first line names columns of documents, and no parent."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    for delimiter in (*DELIMITERS, "|"):
+        cells = [cell.strip().strip('"').lower() for cell in first.split(delimiter)]
+        if len(cells) > 1 and any(cell in DOCUMENT_WORDS for cell in cells):
+            return not any(cell in PARENT_WORDS for cell in cells)
+    return False
+
+
 def find_delimiter(text: str) -> str | None:
     """The delimiter of a table of two or three columns; None if the text is none."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
@@ -231,8 +241,8 @@ def _printable_paths(taxonomy: Taxonomy, what: str) -> list[tuple[str, ...]]:
 
 # marks between the parts of a path: those that are hardly ever anything else, those that are in names too but not in half of
 # them, and those that need more evidence
-ARROWS = (ARROW, " › ", " » ", " → ", "›", "»", "→")
-MARKS = (">", "::", "\\", "/")
+ARROWS = (ARROW, " › ", " » ", " → ")
+MARKS = ("›", "»", "→", ">", "::", "--", "\\", "/")
 WEAK_MARKS = ("|", " - ", ".")
 LEAST_WEAK = 4  # labels with a weak mark
 MOST_WANDERING = 0.2  # fraction of the parts of paths that occur at more than one depth
@@ -272,7 +282,7 @@ def _forms_tree(separator: str, labels: set[str]) -> bool:
     paths = [[part.strip() for part in label.split(separator)] for label in labels if separator in label]
     if len(paths) < LEAST_WEAK or 2 * len(paths) < len(labels) or not all(map(all, paths)):
         return False
-    if separator == "." and any(" " in label or label[-1:].isdigit() for label in labels):  # sentences, numbers and versions
+    if separator == "." and any(" " in label or (label[:1] + label[-1:]).isdigit() for label in labels):  # sentences, numbers
         return False
     heads = {path[0] for path in paths}
     depths: dict[str, set[int]] = {}
