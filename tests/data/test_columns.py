@@ -2,7 +2,7 @@
 
 import pytest
 
-from ramify.data.columns import GivenColumns, training_columns
+from ramify.data.columns import GivenColumns, find_columns, training_columns
 from ramify.data.headers import find_csv_header, find_header
 from ramify.errors import DataError
 
