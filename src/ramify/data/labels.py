@@ -177,7 +177,7 @@ def find_spellings(counts: Counter[str], separator: str | None = None) -> list[S
     >>> find_spellings(Counter({"Food > Fruit > Apple": 9, "food > Bread": 1, "Fruit": 2}))[-1]
     Spelling(kept='Food > Fruit', others=('Fruit',))
     """
-    separator = separator or find_separator(counts)
+    separator = separator or find_separator(set(map(_plain, counts)))  # the same before and after merging
     paths = {label: _parts(label, separator) for label in counts}
     spelled: dict[tuple[str, ...], Counter[str]] = {}  # how the last part of a path is written, for each path
     for label, n_documents in counts.items():
