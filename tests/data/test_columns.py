@@ -61,6 +61,11 @@ def test_paths_are_labels_though_each_is_there_once():
     assert found(rows) == (("what",), ("place",))
 
 
+def test_long_cells_of_digits_are_looked_at_once():
+    rows = rows_of(words=["1" * 300_000 + "x"] * 6, kind=["a", "b"] * 3)
+    assert found(rows) == (("words",), ("kind",))
+
+
 def test_texts_that_repeat_are_still_texts():
     rows = rows_of(what=["late parcel", "no sound"] * 3, kind=["a", "b"] * 3)
     assert found(rows) == (("what",), ("kind",))

@@ -111,6 +111,13 @@ def test_what_is_no_list_of_strings_is_one_label(cell):
     assert as_list(cell) is None
 
 
+@pytest.mark.parametrize(
+    "cell", ["['" + "\\'" * 200_000 + "]", "['a'" + " " * 200_000 + "x]", "[" + "'a'," * 200_000 + "b]", "[" * 200_000]
+)
+def test_long_cells_that_are_no_lists_are_looked_at_once(cell):
+    assert as_list(cell) is None
+
+
 def test_spaces_separate_codes_and_no_words():
     assert find_label_separator(["cs.CL cs.LG", "cs.CL", "cs.LG"]) == " "
     assert find_label_separator(["credit card", "credit", "card"]) is None

@@ -29,6 +29,7 @@ DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T,]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}
 NAMED_DATE = r"(?:\d{1,2}\.? )?[A-Za-z]{3,9}\.? (?:\d{1,2}, )?\d{4}(?:,? \d{1,2}:\d{2}.*)?"
 NUMBER = r"[-+]?[€$£]?[\d.,' ]*\d[\d.,' ]*(?:[eE][-+]?\d+)?[ ]?[%€$£]?|nan|inf"
 ADDRESS = r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}"
+LONGEST_VALUE = 200  # characters of a number, date or address; matching longer ones would take time
 NUMBERS = re.compile(NUMBER, re.IGNORECASE)
 NO_TEXT = re.compile(f"{NUMBER}|{DATE}|{NAMED_DATE}|{ADDRESS}", re.IGNORECASE)
 
@@ -252,7 +253,7 @@ def _guess_text(source: str, names: Sequence[str], sample: Sequence[Row], has_la
 
 def _mean_length(name: str, sample: Sequence[Row]) -> float:
     """The mean length of the texts of a column."""
-    texts = [row[name] for row in sample if isinstance(row.get(name), str) and not NO_TEXT.fullmatch(row[name].strip())]
+    texts = [row[name] for row in sample if isinstance(row.get(name), str) and not _is_no_text(row[name])]
     return sum(map(len, texts)) / len(texts) if texts else 0.0
 
 
@@ -343,7 +344,7 @@ def _repeated(names: Sequence[str], sample: Sequence[Row]) -> list[str]:
     flags: list[str] = []
     for name in names:
         cells = _cells(name, sample)
-        if len(cells) <= 3 or sum(map(len, cells)) > SHORT_LABEL * len(cells) or all(map(NO_TEXT.fullmatch, cells)):
+        if len(cells) <= 3 or sum(map(len, cells)) > SHORT_LABEL * len(cells) or all(map(_is_no_text, cells)):
             continue
         labels = _single_labels(cells)
         if 1 < len(set(labels)) <= 0.5 * len(labels):
@@ -372,4 +373,9 @@ def _plain_name(name: str) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return NUMBERS.fullmatch(cell.strip()) is not None
+    return len(cell) <= LONGEST_VALUE and NUMBERS.fullmatch(cell.strip()) is not None
+
+
+def _is_no_text(cell: str) -> bool:
+    """Whether a cell is a number, a date or an address."""
+    return len(cell) <= LONGEST_VALUE and NO_TEXT.fullmatch(cell.strip()) is not None

@@ -23,7 +23,10 @@ MISSING_AS_WRITTEN = frozenset({"NA", "None"})  # only so, since na and none are
 SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9, " ": 0.9}
 CODE = re.compile(r"[\w-]*[.\d-][\w.-]*")  # what spaces may separate
 SPACE = re.compile(r"\s+")
-QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+STRING = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
+QUOTED = re.compile(STRING, re.DOTALL)
+LIST = re.compile(rf"\[[\s,]*+(?:{STRING}[\s,]*+)++\]", re.DOTALL)  # possessive, so that no length of a cell takes time
+LONGEST_CODE = 60  # characters
 MOST_SPELLINGS = 1_000  # that are listed
 
 IsLabel = Callable[[str], bool]
@@ -126,7 +129,7 @@ def find_label_separator(cells: Iterable[str], is_label: IsLabel | None = None) 
             continue
         joined = [cell for cell in distinct if mark in cell and not (is_label and is_label(cell))]
         pieces = [piece for cell in joined for piece in split_cell(cell, mark)]
-        if mark == " " and not all(map(CODE.fullmatch, pieces)):
+        if mark == " " and not all(len(piece) <= LONGEST_CODE and CODE.fullmatch(piece) for piece in pieces):
             continue
         if pieces and sum(map(known, pieces)) >= fraction * len(pieces):
             return mark
@@ -158,13 +161,9 @@ def as_list(cell: str) -> list[str] | None:
     (['a', 'b'], ['a', "b's"], ['a', 'b'], None)
     """
     plain = cell.strip()
-    if len(plain) < 2 or plain[0] != "[" or plain[-1] != "]":
-        return None
-    inner = plain[1:-1]
-    quoted = QUOTED.findall(inner)
-    if QUOTED.sub("", inner).strip(", \t\r\n") or (inner.strip() and not quoted):
-        return None
-    return list(dict.fromkeys(label for label in map(_unquoted, quoted) if label))
+    if LIST.fullmatch(plain) is None:
+        return [] if plain == "[]" else None
+    return list(dict.fromkeys(label for label in map(_unquoted, QUOTED.findall(plain)) if label))
 
 
 def _unquoted(quoted: str) -> str:
@@ -186,7 +185,7 @@ def find_spellings(counts: Counter[str], separator: str | None = None) -> list[S
     >>> find_spellings(Counter({"Food > Fruit > Apple": 9, "food > Bread": 1, "Fruit": 2}))[-1]
     Spelling(kept='Food > Fruit', others=('Fruit',))
     """
-    separator = separator or find_separator(counts)
+    separator = separator or find_separator(set(map(_plain, counts)))  # the same before and after merging
     paths = {label: _parts(label, separator) for label in counts}
     spelled: dict[tuple[str, ...], Counter[str]] = {}  # how the last part of a path is written, for each path
     for label, n_documents in counts.items():
