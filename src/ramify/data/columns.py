@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
 from ramify.arguments import check_kind
+from ramify.data.column_names import LABEL_NAMES, LEVEL_NAME
 from ramify.data.corpus import BadRow
 from ramify.data.csv_tables import Row
 from ramify.data.tables import list_names
@@ -20,12 +20,7 @@ TEXT_NAMES = (
     "text", "texts", "body", "message", "description", "content", "document", "request", "question", "review", "abstract",
     "comment", "title", "subject", "summary", "sentence", "utterance", "query",
 )  # fmt: skip
-LABEL_NAMES = (
-    "label", "labels", "category", "categories", "class", "classes", "topic", "topics", "path", "target", "node", "code",
-    "tag", "tags", "type",
-)  # fmt: skip
 SURE_NAMES = LABEL_NAMES[:8]  # of two of these, neither is the obvious one
-LEVEL_NAME = re.compile(r"(?:level|lvl|l|cat|category|tier|label|class)[ _-]?(\d+)", re.IGNORECASE)
 SHORT_LABEL = 80  # characters; longer cells are texts
 LONG_TEXT = 20  # characters on average; a column of usual texts is at least so long
 SHOWN = 60  # characters of an example

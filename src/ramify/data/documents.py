@@ -20,7 +20,7 @@ from ramify.data.folders import file_names
 from ramify.data.labels import LabelCells, read_cell, read_labels
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import TableFormat, find_format, is_file_set, stream_table
+from ramify.data.tables import TableFormat, export_remarks, find_format, is_file_set, stream_table
 from ramify.errors import DataError
 from ramify.parallel import note, stage
 
@@ -85,7 +85,7 @@ def read_corpus(
         files, lines = [all_files[number - 1] for number in lines[0]], [[1]] * len(lines[0])
     locations = DocumentLocations.of(files, lines) if is_set or is_folder else None
     found = found_columns(columns, labels)
-    remarks = [*format_remarks(given, encoding), *label_remarks(labels, merge_spellings)]
+    remarks = [*format_remarks(given, encoding), *export_remarks(formats), *label_remarks(labels, merge_spellings)]
     corpus = Corpus(str(path), texts, labels.labels, () if locations else lines[0], bad, found, locations, remarks)
     check_corpus(corpus, strict, may_be_empty)
     return corpus

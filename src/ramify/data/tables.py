@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ramify.data.annotations.exports import annotation_remarks, read_objects
 from ramify.data.csv_blocks import Items, stream_blocks
 from ramify.data.csv_tables import Rows, decoded_lines, read_csv
 from ramify.data.encodings import START, encoding_of_start, find_encoding, known_encoding, open_binary
 from ramify.data.folders import is_document_folder, stream_folder
-from ramify.data.json_tables import EXAMPLE, json_objects
+from ramify.data.json_tables import EXAMPLE
 from ramify.data.limits import UnpackedSize, size_of
 from ramify.data.parquet import stream_parquet
 from ramify.data.spreadsheets import OLE, ZIP, stream_spreadsheet
@@ -106,7 +107,7 @@ def stream_table(path: Path, given: TableFormat) -> tuple[list[str], Rows]:
     columns = read_names(path, given)
     if not columns:
         raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object per line, such as {EXAMPLE}.")
-    return columns, json_objects(path, encoding)
+    return columns, read_objects(path, encoding)
 
 
 def stream_part(path: Path, given: TableFormat, rows: range | None = None) -> Rows:
@@ -114,7 +115,7 @@ def stream_part(path: Path, given: TableFormat, rows: range | None = None) -> Ro
     if rows is not None:
         return stream_parquet(path, rows)[1]
     if given.kind == "jsonl":
-        return json_objects(path, with_encoding(path, given).encoding or "")
+        return read_objects(path, with_encoding(path, given).encoding or "")
     return stream_table(path, given)[1]
 
 
@@ -131,9 +132,16 @@ def read_names(path: Path, given: TableFormat) -> list[str]:
         return stream_table(path, given)[0]
     columns: dict[str, None] = {}
     held = UnpackedSize.of(path, [path])
-    for _, row in json_objects(path, with_encoding(path, given).encoding or ""):  # the whole file: a key may appear late
+    for _, row in read_objects(path, with_encoding(path, given).encoding or ""):  # the whole file: a key may appear late
         if isinstance(row, dict) and not columns.keys() >= row.keys():
             new = {key: None for key in row if key not in columns}
             held.add(size_of(new))
             columns |= new
     return list(columns)
+
+
+def export_remarks(files: Iterable[tuple[Path, TableFormat]]) -> list[str]:
+    """What to say of those files that are exports of annotation tools."""
+    return annotation_remarks(
+        (path, with_encoding(path, given).encoding or "") for path, given in files if given.kind == "jsonl"
+    )
