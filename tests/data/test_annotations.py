@@ -110,7 +110,7 @@ def test_the_short_form_of_label_studio_is_read(tmp_path):
 
 
 def test_a_part_of_a_path_that_looks_like_a_path_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"the part 'TCP > IP' of a path holds '>', which separates parts"):
+    with pytest.raises(DataError, match=r"the part 'TCP > IP' of a path holds ' > ', which separates parts"):
         read(tmp_path, [task("a", chosen(["Net", "TCP > IP"]))])
 
 

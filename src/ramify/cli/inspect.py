@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import literal, output, print_json, progress_shown
-from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, Sheet, TextColumn, Trust, load_model
+from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, Language, Sheet, TextColumn, Trust, load_model
 from ramify.errors import InputError
 
 MOST_FEATURES = 1 << 24  # of a model whose words of a node are shown
@@ -28,6 +28,7 @@ def inspect(
     levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
+    language: Language = None,
     trust: Trust = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,9 +54,9 @@ def inspect(
         if kind == "model":
             facts, taxonomy = _inspect_model(file)
         elif kind == "taxonomy":
-            taxonomy = ramify.read_taxonomy(file)
+            taxonomy = ramify.read_taxonomy(file, language=language)
         elif kind == "data":
-            known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file)
+            known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file, language=language)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
             corpus = ramify.data.read_corpus(file, **columns, is_label=is_label, encoding=encoding, sheet=sheet)

@@ -52,9 +52,13 @@ class Group(NamedTuple):
 
 
 TAXONOMY = Group(
-    "Learn a taxonomy from flat labels, or compare two taxonomies.",
-    ("ramify taxonomy learn tickets.csv --out taxonomy.tsv", "ramify taxonomy diff taxonomy.tsv newer.tsv"),
-    {"learn": Command("taxonomy", "learn"), "diff": Command("taxonomy", "diff")},
+    "Learn a taxonomy from flat labels, compare two taxonomies, or convert one.",
+    (
+        "ramify taxonomy learn tickets.csv --out taxonomy.tsv",
+        "ramify taxonomy diff taxonomy.tsv newer.tsv",
+        "ramify taxonomy convert taxonomy.tsv --to label-studio --out config.xml",
+    ),
+    {name: Command("taxonomy", name) for name in ("learn", "diff", "convert")},
 )
 REVIEWS = Group(
     "Use the decisions that people made in the review queue of a server.",

@@ -81,8 +81,8 @@ def joined_path(parts: Any) -> str:
     for part in listed:
         if not isinstance(part, str) or not part.strip():
             raise ExportError(f"a part of a path is {shown(part)}, not a name")
-        if len(listed) > 1 and ARROW.strip() in part:
-            raise ExportError(f"the part {part[:40]!r} of a path holds {ARROW.strip()!r}, which separates parts")
+        if len(listed) > 1 and ARROW in f" {part} ":
+            raise ExportError(f"the part {part[:40]!r} of a path holds {ARROW!r}, which separates parts")
     return ARROW.join(part.strip() for part in listed)
 
 
