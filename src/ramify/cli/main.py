@@ -67,7 +67,7 @@ REVIEWS = Group(
         "ramify reviews export ramify-reviews.db --out reviews.csv",
         "ramify reviews summary ramify-reviews.db",
     ),
-    {"add": Command("reviews", "add"), "export": Command("reviews", "export"), "summary": Command("reviews", "summary")},
+    {name: Command("reviews", name) for name in ("add", "export", "tasks", "summary")},
 )
 KEYS = Group(
     "Manage the API keys of a server.",
