@@ -1,7 +1,7 @@
 """Tables as streams of rows with their lines; an unreadable row becomes a BadRow.
 
-CSV and TSV with a header row, JSON Lines or a JSON list, Parquet, spreadsheets, and folders of text files; CSV and JSON may be
-gzipped. A few bytes of gzip may hold a line, a row or an object of any size, so all are limited while they are read.
+CSV and TSV with a header row, JSON Lines or a JSON list, Parquet, spreadsheets, fastText, and folders of text files; files of
+text may be gzipped. A few bytes of gzip may hold a line, a row or an object of any size, so all have limits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ramify.data.annotations.exports import annotation_remarks, read_objects
 from ramify.data.csv_blocks import Items, stream_blocks
 from ramify.data.csv_tables import Rows, decoded_lines, read_csv
 from ramify.data.encodings import START, encoding_of_start, find_encoding, known_encoding, open_binary
+from ramify.data.fasttext import is_fasttext, stream_fasttext
 from ramify.data.folders import is_document_folder, stream_folder
 from ramify.data.json_tables import EXAMPLE
 from ramify.data.limits import UnpackedSize, size_of
@@ -27,14 +28,14 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 }  # fmt: skip
-TEXT_KINDS = ("csv", "jsonl")  # that have an encoding
+TEXT_KINDS = ("csv", "jsonl", "fasttext")  # that have an encoding
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
-    """How to read a table. kind: csv, jsonl, parquet, spreadsheet, folder or svmlight. encoding: None to find it. sheet: of a
-    spreadsheet; None for the only one that has cells.
+    """How to read a table. kind: csv, jsonl, parquet, spreadsheet, folder, fasttext or svmlight. encoding: None to find it.
+    sheet: of a spreadsheet; None for the only one that has cells.
     """
 
     kind: str
@@ -74,7 +75,7 @@ def with_encoding(path: Path, given: TableFormat) -> TableFormat:
 
 
 def find_kind(path: Path, encoding: str | None = None) -> str:
-    """csv, jsonl, parquet, spreadsheet, folder or svmlight: by the suffix, or else by the first bytes."""
+    """csv, jsonl, parquet, spreadsheet, folder, fasttext or svmlight: by the suffix, or else by the first bytes."""
     if is_document_folder(path):
         return "folder"
     with open_binary(path) as file:
@@ -85,6 +86,8 @@ def find_kind(path: Path, encoding: str | None = None) -> str:
         return "spreadsheet"
     if b"\x00" in start and encoding is None and encoding_of_start(start) is None:
         raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines, Parquet or a spreadsheet.")
+    if is_fasttext(start):
+        return "fasttext"
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
@@ -102,6 +105,8 @@ def stream_table(path: Path, given: TableFormat) -> tuple[list[str], Rows]:
     if given.kind == "folder":
         return stream_folder(path, given.encoding)
     encoding = with_encoding(path, given).encoding or ""
+    if given.kind == "fasttext":
+        return stream_fasttext(path, encoding)
     if given.kind != "jsonl":
         return read_csv(path, decoded_lines(path, encoding), encoding)
     columns = read_names(path, given)
