@@ -22,6 +22,7 @@ def audit(
     label_separator: options.LabelSeparator = None,
     taxonomy: options.TaxonomyFile = None,
     taxonomy_format: options.TaxonomyFormat = None,
+    language: options.Language = None,
     path_separator: options.PathSeparator = None,
     system: Annotated[
         str, Option(help="System of the out-of-fold predictions, with parameters if need be: svm, or lr:C=1.")
@@ -77,7 +78,9 @@ def audit(
     of_file = (strict, keep_unlabelled, encoding, sheet, merge_spellings, column or (), separate)
     reading = workflows.ReadOptions(text, label, label_separator, *of_file)
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
-    wanted = workflows.TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
+    wanted = workflows.TrainOptions(
+        system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads, taxonomy_language=language
+    )
     classifier, known = wanted.new_classifier(), wanted.known_taxonomy()
     settings: dict[str, Any] = {"max_issues": max_issues, "folds": folds, "seed": seed, "similarity": similarity}
     with progress_shown():

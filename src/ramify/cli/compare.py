@@ -49,6 +49,7 @@ def compare(
     label_separator: options.LabelSeparator = None,
     taxonomy: options.TaxonomyFile = None,
     taxonomy_format: options.TaxonomyFormat = None,
+    language: options.Language = None,
     path_separator: options.PathSeparator = None,
     ngrams: options.Ngrams = 1,
     characters: options.CharacterNgrams = None,
@@ -104,7 +105,9 @@ def compare(
     features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, **selection, characters=characters)
     of_file = (strict, keep_unlabelled, encoding, sheet, merge_spellings, column or (), separate)
     reading = workflows.ReadOptions(text, label, label_separator, *of_file)
-    wanted = workflows.TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
+    wanted = workflows.TrainOptions(
+        None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads, taxonomy_language=language
+    )
     known, columns = None if model else wanted.known_taxonomy(), None
     rules = _rules(rule, rule_param)
     if model:

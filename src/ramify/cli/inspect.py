@@ -15,6 +15,7 @@ from ramify.cli.options import (
     Encoding,
     LabelColumn,
     LabelSeparator,
+    Language,
     MergeSpellings,
     Sheet,
     TextColumn,
@@ -39,6 +40,7 @@ def inspect(
     levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
+    language: Language = None,
     trust: Trust = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,9 +66,9 @@ def inspect(
         if kind == "model":
             facts, taxonomy = _inspect_model(file)
         elif kind == "taxonomy":
-            taxonomy = ramify.read_taxonomy(file)
+            taxonomy = ramify.read_taxonomy(file, language=language)
         elif kind == "data":
-            known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file)
+            known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file, language=language)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
             corpus = ramify.data.read_corpus(

@@ -52,9 +52,13 @@ class Group(NamedTuple):
 
 
 TAXONOMY = Group(
-    "Learn a taxonomy from flat labels, or compare two taxonomies.",
-    ("ramify taxonomy learn flat.csv --out taxonomy.tsv", "ramify taxonomy diff taxonomy.tsv newer.tsv"),
-    {"learn": Command("taxonomy", "learn"), "diff": Command("taxonomy", "diff")},
+    "Learn a taxonomy from flat labels, compare two taxonomies, or convert one.",
+    (
+        "ramify taxonomy learn flat.csv --out taxonomy.tsv",
+        "ramify taxonomy diff taxonomy.tsv newer.tsv",
+        "ramify taxonomy convert taxonomy.tsv --to label-studio --out config.xml",
+    ),
+    {name: Command("taxonomy", name) for name in ("learn", "diff", "convert")},
 )
 REVIEWS = Group(
     "Use the decisions that people made in the review queue of a server.",
@@ -63,7 +67,7 @@ REVIEWS = Group(
         "ramify reviews export ramify-reviews.db --out reviews.csv",
         "ramify reviews summary ramify-reviews.db",
     ),
-    {"add": Command("reviews", "add"), "export": Command("reviews", "export"), "summary": Command("reviews", "summary")},
+    {name: Command("reviews", name) for name in ("add", "export", "tasks", "summary")},
 )
 KEYS = Group(
     "Manage the API keys of a server.",

@@ -49,7 +49,8 @@ Separate = Annotated[
 Strict = Annotated[bool, Option("--strict", help="Refuse the file if a row is bad.")]
 KeepUnlabelled = Annotated[bool, Option("--keep-unlabelled", help="Keep documents without a label.")]
 TaxonomyFile = Annotated[Path | None, Option(help="Taxonomy file (default: read from label paths).")]
-TaxonomyFormat = Annotated[str | None, Option(help="edges, paths, indented, json, lshtc or skos (default: detected).")]
+TaxonomyFormat = Annotated[str | None, Option(help="edges, paths, indented, json, lshtc, skos, … (default: detected).")]
+Language = Annotated[str | None, Option(help="Language of the titles of a SKOS taxonomy, such as de (default: en).")]
 PathSeparator = Annotated[str | None, Option(help="Joins the parts of a label path, e.g. ' > ' (default: detected).")]
 
 # features
@@ -98,6 +99,10 @@ AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 EscapeFormulas = Annotated[
     bool,
     Option("--escape-formulas", help="CSV for a spreadsheet: put ' before texts that begin with =, +, -, @, a tab or a CR."),
+]
+TaskFormat = Annotated[
+    str | None,
+    Option("--format", help="Write annotation tasks instead of a table: label-studio, argilla or doccano."),
 ]
 ReportPage = Annotated[Path | None, Option(help="Write the report as an HTML page.")]
 Trust = Annotated[
@@ -238,6 +243,16 @@ def table_format(out: Path | None, as_json: bool = False, escape_formulas: bool 
     if escape_formulas and TABLES[suffix] == ".jsonl":
         raise InputError("--escape-formulas is for CSV and TSV, but JSON Lines would be written; leave it out.")
     return TABLES[suffix]
+
+
+def check_tasks_file(name: str, out: Path | None) -> None:
+    """Refuse an unknown format of annotation tasks, and a file whose suffix says otherwise."""
+    from ramify.data.annotations import find_task_format
+
+    suffix = find_task_format(name).suffix
+    if out is not None and out.suffix.lower() != suffix:
+        found = f"tasks for {name} are {'JSON Lines' if suffix == '.jsonl' else 'JSON'}, but --out is {out.name!r}"
+        raise InputError(f"{found}; give a name that ends in {suffix}.")
 
 
 @contextmanager

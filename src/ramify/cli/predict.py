@@ -11,7 +11,7 @@ import ramify
 from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import print_json, print_plain, progress_shown, say
-from ramify.errors import InputError
+from ramify.errors import DataError, InputError
 from ramify.formatting import counted
 
 
@@ -23,6 +23,7 @@ def predict(
     out: Annotated[
         Path | None, Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl; a directory for many files.")
     ] = None,
+    tasks: options.TaskFormat = None,
     resume: Annotated[bool, Option("--resume", help="Continue an earlier run on many files.")] = False,
     top: Annotated[int, Option(min=1, help="Labels per document, including the next most probable leaves.")] = 1,
     threshold: Annotated[
@@ -48,7 +49,8 @@ def predict(
     """Add predicted labels and their probabilities to a table.
 
     Rows keep their order; a row that cannot be classified has the reason in the column 'problem'. The output is CSV, or JSON
-    Lines with --json or an output file that ends in .jsonl.
+    Lines with --json or an output file that ends in .jsonl. With --format, documents become tasks of an annotation tool, which
+    propose the predicted labels.
 
     \b
     Examples:
@@ -56,6 +58,7 @@ def predict(
       ramify predict out new.csv --out classified.jsonl --top 3
       ramify predict out --try "my parcel has not arrived"
       ramify predict out new.csv --threshold 0.7 --without "Returns & warranty"
+      ramify predict out new.csv --out tasks.json --format label-studio
       ramify predict out new.csv --risk 0.05
       ramify predict out new.csv --risk 0.05 --nodes 3 --by-branch
       ramify predict out parts/ --out predictions/
@@ -70,6 +73,8 @@ def predict(
     wanted = ramify.PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
     wanted.check()
     decision = options.parse_rule(rule, rule_param)
+    if tasks is not None:
+        _refuse_with_tasks(tasks, data, out, as_json, escape_formulas)
     if data is not None and ramify.data.is_file_set(data):
         settings = {"text": text, "encoding": encoding, "strict": strict, "resume": resume, "n_jobs": threads}
         settings["escape_formulas"] = escape_formulas
@@ -79,7 +84,7 @@ def predict(
         return
     if resume:
         raise InputError("--resume continues a run on many files; give a directory or a quoted pattern of them, and --out.")
-    kind = options.table_format(out, as_json, escape_formulas)
+    kind = "" if tasks is not None else options.table_format(out, as_json, escape_formulas)
     files = options.files_among(rule, *(rule_param or ()))
     options.refuse_outputs(out, models=[model], read=[data, *files], force=force)
     classifier = options.load_model(model, decision, threads)
@@ -88,7 +93,40 @@ def predict(
         _predict_sentence(classifier, sentence, wanted, as_json)
     elif data is not None:
         with progress_shown(cluster), predict_file(classifier, data, wanted, text, encoding, sheet) as (columns, rows):
+            if tasks is not None:
+                _write_tasks(rows, data, out, tasks, classifier, strict, wanted.nodes > 1)
+                return
             options.write_predictions(rows, columns, data, out, kind, top, strict, escape_formulas)
+
+
+def _refuse_with_tasks(name: str, data: Path | None, out: Path | None, as_json: bool, escape_formulas: bool) -> None:
+    """Refuse what does not go together with --format."""
+    options.check_tasks_file(name, out)
+    if data is None or ramify.data.is_file_set(data):
+        raise InputError("--format writes the tasks of one file of documents; give one file, and not --try or many files.")
+    if as_json or escape_formulas:
+        raise InputError("--format writes annotation tasks, not a table; leave out --json and --escape-formulas.")
+
+
+def _write_tasks(
+    rows: Any, data: Path, out: Path | None, name: str, classifier: ramify.TextClassifier, strict: bool, is_multi_label: bool
+) -> None:
+    """Write a task for every row that has a text; refuse a file without one."""
+    from ramify.features import Vectors
+    from ramify.parallel import stage
+    from ramify.workflows.annotation_tasks import write_tasks
+
+    if isinstance(classifier.vectorizer_, Vectors):
+        raise InputError("annotation tasks need texts, but the model was trained on vectors; leave out --format.")
+    with options.opened(out) as file, stage(f"classifying {data.name}") as step:
+        writing: dict[str, Any] = {"source": str(data), "strict": strict, "is_multi_label": is_multi_label}
+        tally = write_tasks(rows, file, name, classifier, step, **writing)
+        if tally.problems and tally.problems == tally.documents:
+            raise DataError(f"none of {counted(tally.documents, 'row')} could be classified; the first: {tally.first}.")
+    if tally.problems:
+        say(f"{counted(tally.problems, 'row')} without a text left out. The first: {tally.first}.")
+    done = f"{counted(tally.documents - tally.problems, 'task')} for {name}"
+    say(done if out is None else f"{done} written to {out}")
 
 
 def _warn_about_branches(classifier: ramify.TextClassifier, wanted: ramify.PredictOptions) -> None:

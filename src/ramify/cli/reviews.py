@@ -10,10 +10,11 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ramify.cli.console import print_json, print_plain, say
-from ramify.cli.options import AsJson, EscapeFormulas, Force, opened, refuse_outputs
+from ramify.cli.options import AsJson, EscapeFormulas, Force, check_tasks_file, opened, refuse_outputs
+from ramify.data.annotations import task_writer
 from ramify.errors import InputError
 from ramify.formatting import counted
-from ramify.server.reviews import ReviewStore, export_rows, read_label_issues, summarize, training_rows
+from ramify.server.reviews import ReviewStore, export_rows, read_label_issues, summarize, training_rows, waiting_tasks
 
 ReviewFile = Annotated[Path, Argument(help="File of reviews that 'ramify serve' keeps.")]
 ModelName = Annotated[str | None, Option("--model", help="Only documents of this model.")]
@@ -70,13 +71,38 @@ def export(
         raise InputError("--escape-formulas is for CSV, but JSON Lines would be written; leave it out.")
     refuse_outputs(out, read=[file], force=force)
     with _opened(file) as store:
-        if model is None and len(models := store.models()) > 1:
-            raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")
+        _one_model(store, file, model)
         rows = list(training_rows(store.all("done", model)))
     with opened(out) as written:
         for line in export_rows(rows, "jsonl" if suffix in (".jsonl", ".ndjson") else "csv", escape_formulas):
             written.write(line)
     say(f"{counted(len(rows), 'document')} with labels" + (f" written to {out}" if out is not None else ""))
+
+
+def tasks(
+    file: ReviewFile,
+    format: Annotated[str, Option("--format", help="Annotation tool: label-studio, argilla or doccano.")],
+    out: Annotated[Path | None, Option("--out", "-o", help="File to write (default: standard output).")] = None,
+    model: ModelName = None,
+) -> None:
+    """Write documents that wait for review as tasks of an annotation tool.
+
+    Each proposes the labels that the model predicted. The review queue stays as it is.
+
+    \b
+    Examples:
+      ramify reviews tasks ramify-reviews.db --format label-studio --out tasks.json
+      ramify train tickets.csv --add annotated.json --model out
+    """
+    check_tasks_file(format, out)
+    refuse_outputs(out, read=[file])
+    with _opened(file) as store:
+        _one_model(store, file, model)
+        waiting = waiting_tasks(store.all("open", model))
+    with opened(out) as written, task_writer(written, format) as write:
+        for task in waiting:
+            write(task)
+    say(f"{counted(len(waiting), 'task')} for {format}" + (f" written to {out}" if out is not None else ""))
 
 
 def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) -> None:
@@ -100,6 +126,12 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
         print_plain(f"two reviewers of the same document agree in {between.same:,} of {counted(between.pairs, 'case')}")
     for each in made.by_reviewer:
         print_plain(f"  {each.reviewer}: {counted(each.decisions, 'decision')}")
+
+
+def _one_model(store: ReviewStore, file: Path, model: str | None) -> None:
+    """Refuse reviews of several models, if none is named."""
+    if model is None and len(models := store.models()) > 1:
+        raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")
 
 
 def _opened(file: Path) -> closing[ReviewStore]:

@@ -1,4 +1,4 @@
-"""``ramify taxonomy``: learn a taxonomy from flat labels, or compare two taxonomies."""
+"""``ramify taxonomy``: learn a taxonomy from flat labels, compare two taxonomies, or convert one."""
 
 from __future__ import annotations
 
@@ -134,6 +134,7 @@ def diff(
     reassignments: options.ReassignmentsFile = None,
     out: Annotated[Path | None, Option("--out", "-o", help="Write a table of unassigned nodes, to be filled in.")] = None,
     force: options.Force = False,
+    language: options.Language = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare two taxonomies: nodes renamed, moved, merged, split, added and retired.
@@ -153,7 +154,8 @@ def diff(
     from ramify.taxonomy.diff import suggestion_for
 
     options.refuse_outputs(out, read=[old, new, reassignments], force=force)
-    before, after = read_taxonomy(old), read_taxonomy(new)
+    with progress_shown():
+        before, after = read_taxonomy(old, language=language), read_taxonomy(new, language=language)
     table = None if reassignments is None else read_reassignments(reassignments, before, after)
     changes = diff_taxonomies(before, after, table)
     if out is not None:
@@ -175,6 +177,43 @@ def diff(
         say(f"  and {len(unassigned) - SHOWN_CHANGES:,} more")
     where = "--out reassignments.tsv writes a table of them" if out is None else f"They are in {out}"
     say(f"{where}; fill in the column 'new', and give the file with --reassignments.")
+
+
+def convert(
+    file: Annotated[Path, Argument(help="A taxonomy, in any format.")],
+    to: Annotated[
+        str | None,
+        Option(help="Format: edges, paths, indented, json, lshtc, skos, label-studio or doccano (default: by --out)."),
+    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="File to write (default: standard output).")] = None,
+    taxonomy_format: options.TaxonomyFormat = None,
+    language: options.Language = None,
+) -> None:
+    """Write a taxonomy in another format, also as the labels of an annotation tool.
+
+    label-studio is a labelling configuration with a Taxonomy tag, doccano a list of labels.
+
+    \b
+    Examples:
+      ramify taxonomy convert taxonomy.tsv --to label-studio --out config.xml
+      ramify taxonomy convert taxonomy.tsv --to doccano --out labels.json
+      ramify taxonomy convert thesaurus.ttl --language de --to paths
+    """
+    from ramify.taxonomy import read_taxonomy
+    from ramify.taxonomy.files import SUFFIXES, known_format, render_taxonomy
+
+    options.refuse_outputs(out, read=[file])
+    name = to or (None if out is None else SUFFIXES.get(out.suffix.lower()))
+    if name is None:
+        raise InputError("the format to write is not known; give it with --to, such as --to label-studio.")
+    known_format(name)
+    with progress_shown():
+        taxonomy = read_taxonomy(file, taxonomy_format, language)
+    text = render_taxonomy(taxonomy, name, language if name == "skos" else None)
+    with options.opened(out) as written:
+        written.write(text)
+    if out is not None:
+        say(f"{counted(len(taxonomy), 'node')} written to {out}")
 
 
 def _changes_table(changes: TaxonomyDiff) -> Table:

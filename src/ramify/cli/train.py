@@ -22,6 +22,7 @@ def train(
     label_separator: options.LabelSeparator = None,
     taxonomy: options.TaxonomyFile = None,
     taxonomy_format: options.TaxonomyFormat = None,
+    language: options.Language = None,
     path_separator: options.PathSeparator = None,
     auto: Annotated[
         bool, Option("--auto", help="Choose features, system, C and rule by cross-validation, within --minutes.")
@@ -114,7 +115,7 @@ def train(
     wanted = workflows.TrainOptions(
         system, parse_params(param or []), taxonomy, taxonomy_format, path_separator, options.parse_rule(rule, rule_param),
         features, reading, test, holdout, seed, refit, add or (), calibrate=calibrate, keep_back=keep_back,
-        keep_training_data=keep_training_data, shards=shards, tune=tune, n_jobs=threads,
+        keep_training_data=keep_training_data, shards=shards, tune=tune, n_jobs=threads, taxonomy_language=language,
     )  # fmt: skip
     with progress_shown(cluster, kept, resume):
         trained = workflows.train(data, wanted, model)

@@ -16,6 +16,7 @@ def update(
     model: options.ModelDirectory,
     data: Annotated[Path | None, Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
     taxonomy: Annotated[Path | None, Option(help="The new taxonomy, in any format.")] = None,
+    language: options.Language = None,
     reassignments: options.ReassignmentsFile = None,
     to: Annotated[
         Path | None, Option(help="Write the new model here (default: replace the old one, without a question).")
@@ -63,7 +64,9 @@ def update(
     reading = workflows.ReadOptions(text, label, label_separator, strict, False, encoding, sheet, merge_spellings)
     options.ask_to_replace(to, force=force)
     with progress_shown():
-        done = update_model(model, UpdateOptions(data, taxonomy, reassignments, rounds, select_rounds, reading, threads), to)
+        done = update_model(
+            model, UpdateOptions(data, taxonomy, reassignments, rounds, select_rounds, reading, threads, language), to
+        )
     target = model if to is None else to
     if as_json:
         print_json({"model": str(target), **done.to_dict()})

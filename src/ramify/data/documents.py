@@ -23,7 +23,7 @@ from ramify.data.frames import SOURCE, Frame, column_names, refuse_splits, strea
 from ramify.data.labels import LabelCells, read_labels
 from ramify.data.limits import BAD_ROW_SIZE, ROW_SIZE, UnpackedSize, size_of
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import find_format, format_remarks, is_file_set, stream_table
+from ramify.data.tables import export_remarks, find_format, format_remarks, is_file_set, stream_table
 from ramify.errors import DataError
 from ramify.parallel import note, stage
 
@@ -78,9 +78,12 @@ def read_corpus(
     labels = read_labels(cells, label_separator, is_label, merge_spellings)
     lines = [collected.lines for collected in each]
     locations = opened.locate(lines)
-    bad, remarks = [bad for collected in each for bad in collected.bad], label_remarks(labels, merge_spellings)
+    bad, remarks = (
+        [bad for collected in each for bad in collected.bad],
+        [*opened.remarks, *label_remarks(labels, merge_spellings)],
+    )
     found, numbers = found_columns(used, labels), () if locations else lines[0]
-    corpus = Corpus(opened.source, texts, labels.labels, numbers, bad, found, locations, [*opened.remarks, *remarks])
+    corpus = Corpus(opened.source, texts, labels.labels, numbers, bad, found, locations, remarks)
     check_corpus(corpus, strict, may_be_empty)
     return corpus
 
@@ -118,13 +121,14 @@ def _open_files(path: Path, encoding: str | None, sheet: str | None) -> _OpenTab
         files = open_file_set(path, encoding)
         parts = [_Part(str(part), partial(wanted_of, part, files.format)) for part in files.paths]
         locate = partial(DocumentLocations.of, [str(part) for part in files.paths])
-        told = first_remarks(files.remarks)
+        told = [*first_remarks(files.remarks), *export_remarks((part, files.format) for part in files.paths)]
         return _OpenTable(str(path), list(files.names), first_rows(files.rows()), parts, files.paths, told, locate)
     given = find_format(path, encoding, sheet)
     if given.kind == "svmlight":
         return read_vectors(path)
     names, rows = stream_table(path, given)
     parts, remarks = [_Part(str(path), partial(wanted_of, path, given))], format_remarks(given, encoding, names)
+    remarks += export_remarks([(path, given)])
     if given.kind == "folder":
         return _OpenTable(str(path), names, first_rows(rows), parts, locate=partial(_locate_files, path))
     return _OpenTable(str(path), names, first_rows(rows), parts, [path], remarks)

@@ -28,7 +28,7 @@ from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
 from ramify.type_hints import checks_types
 
-KINDS = {"csv": "CSV or TSV", "jsonl": "JSON", "parquet": "Parquet", "spreadsheet": "a spreadsheet"}
+KINDS = {"csv": "CSV or TSV", "jsonl": "JSON", "parquet": "Parquet", "spreadsheet": "a spreadsheet", "fasttext": "fastText"}
 START = 4096  # bytes to read to find out whether a file is empty
 
 

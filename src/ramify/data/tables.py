@@ -1,7 +1,7 @@
 """Tables as streams of rows with their lines; an unreadable row becomes a BadRow.
 
-CSV and TSV with a header row, JSON Lines or a JSON list, Parquet, spreadsheets, and folders of text files; CSV and JSON may be
-gzipped. A few bytes of gzip may hold a line, a row or an object of any size, so all are limited while they are read.
+CSV and TSV with a header row, JSON Lines or a JSON list, Parquet, spreadsheets, fastText, and folders of text files; files of
+text may be gzipped. A few bytes of gzip may hold a line, a row or an object of any size, so all have limits.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import codecs
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ramify.data.annotations.exports import annotation_remarks, read_objects
 from ramify.data.csv_blocks import Items, stream_blocks
 from ramify.data.csv_tables import Rows, decoded_lines, read_csv
 from ramify.data.encodings import START, encoding_of_start, find_encoding, known_encoding, open_binary
+from ramify.data.fasttext import is_fasttext, stream_fasttext
 from ramify.data.folders import is_document_folder, stream_folder
-from ramify.data.json_tables import EXAMPLE, json_objects
+from ramify.data.json_tables import EXAMPLE
 from ramify.data.limits import UnpackedSize, size_of
 from ramify.data.parquet import stream_parquet
 from ramify.data.spreadsheets import OLE, ZIP, stream_spreadsheet
@@ -27,7 +29,7 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 }  # fmt: skip
-TEXT_KINDS = ("csv", "jsonl")  # that have an encoding
+TEXT_KINDS = ("csv", "jsonl", "fasttext")  # that have an encoding
 DOCUMENTS = {  # other files that begin like a text
     b"%pdf": "a PDF document", b"{\\rtf": "an RTF document", b"<!doctype html": "a web page", b"<html": "a web page",
     b"<?xml": "an XML file", b"<table": "a web page",
@@ -38,8 +40,8 @@ VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
-    """How to read a table. kind: csv, jsonl, parquet, spreadsheet, folder or svmlight. encoding: None to find it. sheet: of a
-    spreadsheet; None for the only one that has cells.
+    """How to read a table. kind: csv, jsonl, parquet, spreadsheet, folder, fasttext or svmlight. encoding: None to find it.
+    sheet: of a spreadsheet; None for the only one that has cells.
     """
 
     kind: str
@@ -79,7 +81,7 @@ def with_encoding(path: Path, given: TableFormat) -> TableFormat:
 
 
 def find_kind(path: Path, encoding: str | None = None) -> str:
-    """csv, jsonl, parquet, spreadsheet, folder or svmlight: by the suffix, or else by the first bytes."""
+    """csv, jsonl, parquet, spreadsheet, folder, fasttext or svmlight: by the suffix, or else by the first bytes."""
     if is_document_folder(path):
         return "folder"
     with open_binary(path) as file:
@@ -90,6 +92,8 @@ def find_kind(path: Path, encoding: str | None = None) -> str:
         return "spreadsheet"
     if b"\x00" in start and encoding is None and encoding_of_start(start) is None:
         raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines, Parquet or a spreadsheet.")
+    if is_fasttext(start):
+        return "fasttext"
     head = start.removeprefix(codecs.BOM_UTF8).lstrip()[:20].lower()
     for prefix, what in DOCUMENTS.items():
         if head.startswith(prefix):
@@ -122,12 +126,14 @@ def stream_table(path: Path, given: TableFormat) -> tuple[list[str], Rows]:
     if given.kind == "folder":
         return stream_folder(path, given.encoding)
     encoding = with_encoding(path, given).encoding or ""
+    if given.kind == "fasttext":
+        return stream_fasttext(path, encoding)
     if given.kind != "jsonl":
         return read_csv(path, decoded_lines(path, encoding), encoding)
     columns = read_names(path, given)
     if not columns:
         raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object per line, such as {EXAMPLE}.")
-    return columns, json_objects(path, encoding)
+    return columns, read_objects(path, encoding)
 
 
 def stream_part(path: Path, given: TableFormat, rows: range | None = None) -> Rows:
@@ -135,7 +141,7 @@ def stream_part(path: Path, given: TableFormat, rows: range | None = None) -> Ro
     if rows is not None:
         return stream_parquet(path, rows)[1]
     if given.kind == "jsonl":
-        return json_objects(path, with_encoding(path, given).encoding or "")
+        return read_objects(path, with_encoding(path, given).encoding or "")
     return stream_table(path, given)[1]
 
 
@@ -152,9 +158,16 @@ def read_names(path: Path, given: TableFormat) -> list[str]:
         return stream_table(path, given)[0]
     columns: dict[str, None] = {}
     held = UnpackedSize.of(path, [path])
-    for _, row in json_objects(path, with_encoding(path, given).encoding or ""):  # the whole file: a key may appear late
+    for _, row in read_objects(path, with_encoding(path, given).encoding or ""):  # the whole file: a key may appear late
         if isinstance(row, dict) and not columns.keys() >= row.keys():
             new = {key: None for key in row if key not in columns}
             held.add(size_of(new))
             columns |= new
     return list(columns)
+
+
+def export_remarks(files: Iterable[tuple[Path, TableFormat]]) -> list[str]:
+    """What to say of those files that are exports of annotation tools."""
+    return annotation_remarks(
+        (path, with_encoding(path, given).encoding or "") for path, given in files if given.kind == "jsonl"
+    )

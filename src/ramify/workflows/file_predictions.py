@@ -56,6 +56,7 @@ ENDINGS = {
     "jsonl": ".jsonl",
     "parquet": ".csv",
     "spreadsheet": ".csv",
+    "fasttext": ".csv",
 }  # of predictions, by the kind of the documents
 
 

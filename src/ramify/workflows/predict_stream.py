@@ -43,7 +43,7 @@ class Prediction:
     """The prediction for one row.
 
     row: its cells, as far as they could be read. labels: with their probabilities, most probable first. others: further
-    candidates. problem: why there is no prediction, or None.
+    candidates. problem: why there is no prediction, or None. text: what was classified, if it is a text.
     """
 
     line: int
@@ -51,6 +51,7 @@ class Prediction:
     labels: Labels
     others: Labels
     problem: str | None = None
+    text: str | None = None
 
 
 @checks_types
@@ -120,7 +121,10 @@ def _merge(rows: list[Row], text: Columns, found: Iterable[tuple[Labels, Labels]
     for line, row in rows:
         reason = _reason(row, text)
         labels, others = next(predictions) if reason is None else ([], [])
-        yield Prediction(line, row.cells if isinstance(row, BadRow) else row, labels, others, reason)
+        if isinstance(row, BadRow):
+            yield Prediction(line, row.cells, labels, others, reason)
+        else:
+            yield Prediction(line, row, labels, others, reason, None if reason else text.read_text(row))
 
 
 @checks_types

@@ -108,6 +108,7 @@ class TrainOptions:
 
     system: a row of ``ramify systems``, with parameters of its learner if need be: "svm" or "lr:C=10" (default: path-svm).
     params: parameters of the learner. taxonomy: a taxonomy or its file (default: read from label paths).
+    taxonomy_language: of the titles in a SKOS file (default: English).
     path_separator: what joins the parts of a label path (default: detected). rule: decision rule (default: the system's).
     test: test documents (default: hold out a fraction `holdout`; 0 for no test). add: more documents for training only, such as
     exported reviews. refit: train again on all documents after the test. seed: of the hold-out.
@@ -134,6 +135,7 @@ class TrainOptions:
     shards: int | None = None
     tune: TuneOptions | None = None
     n_jobs: int | None = -1
+    taxonomy_language: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -164,7 +166,7 @@ class TrainOptions:
         """The given taxonomy, read from its file if need be."""
         if self.taxonomy is None or isinstance(self.taxonomy, Taxonomy):
             return self.taxonomy
-        return read_taxonomy(self.taxonomy, self.taxonomy_format)
+        return read_taxonomy(self.taxonomy, self.taxonomy_format, self.taxonomy_language)
 
 
 def refuse_target(path: Path) -> None:

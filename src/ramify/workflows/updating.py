@@ -301,7 +301,7 @@ class UpdateOptions:
 
     data: more labelled documents. taxonomy: the new taxonomy, or its file. reassignments: a table of old and new nodes.
     rounds: more rounds of boosting (default: as many as in training). select_rounds: train nothing, but keep the number of
-    rounds that is best on `data`. n_jobs: threads, as in scikit-learn.
+    rounds that is best on `data`. n_jobs: threads, as in scikit-learn. taxonomy_language: of the titles in a SKOS file.
     """
 
     data: str | Path | Corpus | None = None
@@ -311,6 +311,7 @@ class UpdateOptions:
     select_rounds: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
     n_jobs: int | None = -1
+    taxonomy_language: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -368,7 +369,9 @@ def update_model(model: str | Path, options: UpdateOptions, to: str | Path | Non
 
 def _updated(model: str | Path, options: UpdateOptions) -> UpdateResult | PartialFitResult:
     """The model with a changed taxonomy or more documents, not yet saved."""
-    given = options.taxonomy if isinstance(options.taxonomy, Taxonomy | None) else read_taxonomy(options.taxonomy)
+    given = options.taxonomy
+    if not isinstance(given, Taxonomy | None):
+        given = read_taxonomy(given, language=options.taxonomy_language)
     classifier = load(model)
     boosts = options.rounds is not None or options.select_rounds
     if boosts and "n_rounds" not in classifier.learner_.get_params():

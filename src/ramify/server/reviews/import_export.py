@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ramify.data.annotations import Task
 from ramify.errors import DataError, InputError
 from ramify.formatting import csv_line
 from ramify.server.reviews.store import KEYS, Queued, Review
@@ -39,6 +40,19 @@ def export_rows(rows: Iterable[dict[str, Any]], kind: str, escape_formulas: bool
         cells = [row[name] for name in COLUMNS]
         joined = (f" {SEPARATOR} ".join(cell) if isinstance(cell, list) else cell for cell in cells)
         yield csv_line(joined, escape_formulas=escape_formulas)
+
+
+def waiting_tasks(reviews: Iterable[Review]) -> list[Task]:
+    """Documents that wait for a review, as tasks of an annotation tool, with the prediction of the model as a proposal."""
+    waiting = list(reviews)
+    has_many = any(len(review.labels) > 1 for review in waiting)
+    return [_task(review, has_many) for review in waiting]
+
+
+def _task(review: Review, is_multi_label: bool) -> Task:
+    labels = [(label["label"], float(label["probability"])) for label in review.labels]
+    fields = {"id": review.id, "model": review.model} | ({} if review.source is None else {"source": review.source})
+    return Task(str(review.id), review.text, fields, labels, [label["path"] for label in review.labels], is_multi_label)
 
 
 SOURCE = 2_000  # characters, at most

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ramify.taxonomy.formats import json_nodes, skos, text
+from ramify.taxonomy.formats import doccano, json_nodes, label_studio, skos, text
 from ramify.taxonomy.hierarchy import Taxonomy
 
 
 class Format(NamedTuple):
-    """How a format is read and written."""
+    """How a format is read and written. has_languages: both functions take a language as their second argument."""
 
-    parse: Callable[[str], Taxonomy]
-    render: Callable[[Taxonomy], str]
+    parse: Callable[..., Taxonomy]
+    render: Callable[..., str]
+    has_languages: bool = False
 
 
 FORMATS = {
     "json": Format(json_nodes.parse, json_nodes.render),
-    "skos": Format(skos.parse, skos.render),
+    "skos": Format(skos.parse, skos.render, has_languages=True),
     "lshtc": Format(text.parse_lshtc, text.render_lshtc),
     "edges": Format(text.parse_edges, text.render_edges),
     "indented": Format(text.parse_indented, text.render_indented),
     "paths": Format(text.parse_paths, text.render_paths),
+    "label-studio": Format(label_studio.parse, label_studio.render),
+    "doccano": Format(doccano.parse, doccano.render),
 }

@@ -1,30 +1,32 @@
 """SKOS concept schemes as Turtle, RDF/XML or N-Triples. The only file that imports rdflib (extra: ``ramify[skos]``).
 
-A concept's URI is its name and its preferred label its title, English first. A relative URI is taken as it is, wherever the
-file lies. ``skos:broader`` and ``skos:narrower`` both count.
+A concept's URI is its name and its preferred label its title, English first unless another language is asked for. A relative
+URI is taken as it is, wherever the file lies. ``skos:broader`` and ``skos:narrower`` both count.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
 from ramify.errors import InputError, TaxonomyError, first_sentence
-from ramify.formatting import cut
+from ramify.formatting import counted, cut
+from ramify.parallel import note
 from ramify.taxonomy.hierarchy import Taxonomy
 
 URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
 BASE = "http://relative.invalid/"  # stands before relative URIs while a file is parsed; no host has such a name
+SHOWN_LANGUAGES = 20
 DECLARATIONS = ("<!DOCTYPE", "<!ENTITY")
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+")
 
 
-def parse(text: str) -> Taxonomy:
-    """Read the concepts, sorted by URI, and their broader concepts."""
+def parse(text: str, language: str | None = None) -> Taxonomy:
+    """Read the concepts, sorted by URI, and their broader concepts. language: of the titles, where there are some."""
     rdf = _rdflib()
     graph, skos = rdf.Graph(), rdf.SKOS
     is_xml = text.lstrip().startswith(("<?xml", "<rdf:", "<!DOCTYPE", "<!--"))
@@ -51,18 +53,49 @@ def parse(text: str) -> Taxonomy:
             )
             raise TaxonomyError(f"the SKOS file has {found}; give each concept, broader and narrower ones too, a URI.")
     edges: list[tuple[str, str | None]] = []
-    titles: dict[str, str] = {}
+    labels: dict[str, list[tuple[str, str]]] = {}
     for concept in sorted(parents):
         name = _name(concept)
         edges += [(name, _name(parent)) for parent in sorted(parents[concept])] or [(name, None)]
         found = graph.objects(concept, skos.prefLabel)
-        labels = [(not (isinstance(label, rdf.Literal) and label.language == "en"), str(label)) for label in found]
-        titles[name] = min(labels)[1] if labels else name.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
-    return Taxonomy.from_edges(edges, titles=titles)
+        labels[name] = [(str(getattr(label, "language", None) or "").lower(), str(label)) for label in found]
+    return Taxonomy.from_edges(edges, titles=_english(labels) if language is None else _titles_in(language.lower(), labels))
 
 
-def render(taxonomy: Taxonomy) -> str:
-    """Write Turtle; a name that is not a URI gets the prefix ``urn:ramify:``."""
+def _english(labels: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """The English label of each concept, or else any."""
+    ranked = {name: [(tag != "en", label) for tag, label in found] for name, found in labels.items()}
+    return {name: min(found)[1] if found else _last_part(name) for name, found in ranked.items()}
+
+
+def _titles_in(language: str, labels: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """The label of each concept in a language, or else without a language, in English, or any; says how many have none."""
+    best = {name: min((_rank(tag, language), tag, label) for tag, label in found) for name, found in labels.items() if found}
+    missing = [name for name in labels if name not in best or best[name][0] > 1]
+    if len(missing) == len(labels):
+        tags = sorted({tag for found in labels.values() for tag, _ in found if tag})
+        known = f"it has labels in {', '.join(tags[:SHOWN_LANGUAGES])}" if tags else "its labels name no language"
+        raise TaxonomyError(f"no concept of the SKOS file has a label in {language!r}; {known}. Ask for another, or for none.")
+    titles = {name: best[name][2] if name in best else _last_part(name) for name in labels}
+    if missing:
+        found = f"{len(missing):,} of {counted(len(labels), 'concept')} without a label in {language!r} keep another one"
+        note(f"{found}, such as {titles[missing[0]][:60]!r}")
+    return titles
+
+
+def _rank(tag: str, language: str) -> int:
+    """How well a label with this language tag suits: the language, a variety of it, no language, English, any other."""
+    is_variety = tag.split("-")[0] == language.split("-")[0]
+    is_english = tag.split("-")[0] == "en"
+    return next(rank for rank, suits in enumerate((tag == language, is_variety, not tag, is_english, True)) if suits)
+
+
+def _last_part(name: str) -> str:
+    return name.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
+
+
+def render(taxonomy: Taxonomy, language: str | None = None) -> str:
+    """Write Turtle; a name that is not a URI gets the prefix ``urn:ramify:``. language: of the titles."""
     rdf = _rdflib()
     graph = rdf.Graph()
     graph.bind("skos", rdf.SKOS)
@@ -71,7 +104,7 @@ def render(taxonomy: Taxonomy) -> str:
     uris = [rdf.URIRef(name) for name in names]
     for node, uri in enumerate(uris):
         graph.add((uri, rdf.RDF.type, rdf.SKOS.Concept))
-        graph.add((uri, rdf.SKOS.prefLabel, rdf.Literal(taxonomy.titles[node])))
+        graph.add((uri, rdf.SKOS.prefLabel, rdf.Literal(taxonomy.titles[node], lang=language)))
         for parent in taxonomy.parents_of(node):
             graph.add((uri, rdf.SKOS.broader, uris[parent]))
     return str(graph.serialize(format="turtle"))
