@@ -84,6 +84,7 @@ def tasks(
     format: Annotated[str, Option("--format", help="Annotation tool: label-studio, argilla or doccano.")],
     out: Annotated[Path | None, Option("--out", "-o", help="File to write (default: standard output).")] = None,
     model: ModelName = None,
+    force: Force = False,
 ) -> None:
     """Write documents that wait for review as tasks of an annotation tool.
 
@@ -95,7 +96,7 @@ def tasks(
       ramify train tickets.csv --add annotated.json --model out
     """
     check_tasks_file(format, out)
-    refuse_outputs(out, read=[file])
+    refuse_outputs(out, read=[file], force=force)
     with _opened(file) as store:
         _one_model(store, file, model)
         waiting = waiting_tasks(store.all("open", model))

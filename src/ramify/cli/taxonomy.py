@@ -188,6 +188,7 @@ def convert(
     out: Annotated[Path | None, Option("--out", "-o", help="File to write (default: standard output).")] = None,
     taxonomy_format: options.TaxonomyFormat = None,
     language: options.Language = None,
+    force: options.Force = False,
 ) -> None:
     """Write a taxonomy in another format, also as the labels of an annotation tool.
 
@@ -202,7 +203,7 @@ def convert(
     from ramify.taxonomy import read_taxonomy
     from ramify.taxonomy.files import SUFFIXES, known_format, render_taxonomy
 
-    options.refuse_outputs(out, read=[file])
+    options.refuse_outputs(out, read=[file], force=force)
     name = to or (None if out is None else SUFFIXES.get(out.suffix.lower()))
     if name is None:
         raise InputError("the format to write is not known; give it with --to, such as --to label-studio.")
