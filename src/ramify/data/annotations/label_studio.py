@@ -19,9 +19,10 @@ CONTROL, OBJECT = "taxonomy", "text"  # names of the tags in the labelling confi
 
 
 def is_export(row: dict[str, Any]) -> bool:
-    """Whether an object is a task, or an annotation in the short form."""
+    """Whether an object is a task, or an annotation in the short form; one with single choices is a table as it is."""
     has_answers = len(row) == 1 or any(name in row for name in (*ANSWERS, "predictions"))
-    return _is_short(row) or (isinstance(row.get("data"), dict) and has_answers)
+    is_short = _is_short(row) and bool(_parse_short(row).answers)
+    return is_short or (isinstance(row.get("data"), dict) and has_answers)
 
 
 def parse(row: dict[str, Any]) -> Annotated:
