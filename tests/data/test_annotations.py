@@ -11,6 +11,8 @@ from ramify.data.annotations import TASK_FORMATS, Task, find_task_format, task_w
 from ramify.data.annotations.annotated import ExportError
 from ramify.data.annotations.exports import TOOLS
 from ramify.errors import DataError, InputError
+from ramify.features import Vectorizer
+from ramify.workflows import read_sharded
 
 TEA = ["Food", "Tea"]
 TV = ["Media", "TV"]
@@ -171,6 +173,18 @@ def test_labels_of_doccano_are_read_in_all_its_forms(row, tmp_path):
     assert (corpus.documents, corpus.labels) == (["a"], [["tea", "tv"]])
 
 
+def test_a_table_about_cats_is_no_export(tmp_path):
+    row = {"text": "a", "cats": ["tabby"], "category": "pets"}
+    assert read(tmp_path, [row], "export.jsonl").labels == [["pets"]]
+
+
+@pytest.mark.parametrize(("cats", "reason"), [({"a": "x"}, "the number of 'a' in 'cats' is 'x'"), ([1], "'cats' holds 1")])
+def test_wrong_categories_are_bad_rows(cats, reason, tmp_path):
+    corpus = read(tmp_path, [{"text": "a", "cats": ["tea"]}] * 20 + [{"text": "a", "cats": cats}], "export.jsonl")
+    assert [bad.line for bad in corpus.bad_rows] == [21]
+    assert reason in corpus.bad_rows[0].reason
+
+
 def test_a_document_of_doccano_without_labels_is_unlabelled(tmp_path):
     rows = [{"data": "a", "label": ["tea"]}, {"data": "b", "label": []}, {"data": "c"}]
     assert read(tmp_path, rows, "export.jsonl").labels == [["tea"], [], []]
@@ -248,6 +262,15 @@ def test_any_object_is_read_or_refused_with_a_reason(row):
             assert str(error)
         else:
             assert all(isinstance(label, str) for given in found.answers.values() for answer in given for label in answer)
+
+
+def test_exports_in_many_files_are_read_with_their_remarks(tmp_path):
+    for number in range(2):
+        tasks = [task(f"tea {number}", chosen(TEA)), task(f"tv {number}", chosen(TV), chosen(TEA, was_cancelled=True))]
+        (tmp_path / f"part-{number}.json").write_text(json.dumps(tasks))
+    for corpus in (read_corpus(tmp_path), read_sharded(tmp_path, Vectorizer())):
+        assert corpus.labels == [["Food > Tea"], ["Media > TV"]] * 2
+        assert corpus.remarks == ["read as an export of Label Studio", "2 skipped or cancelled answers left out"]
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------------

@@ -47,6 +47,12 @@ def test_a_chain_of_any_depth_is_written_and_read():
     assert again.n_levels == 3000
 
 
+def test_endless_nesting_is_refused():
+    text = "<View><Taxonomy>" + '<Choice value="a">' * 200_000 + "</Choice>" * 200_000 + "</Taxonomy></View>"
+    with pytest.raises(TaxonomyError, match="the paths are too long"):
+        parse_taxonomy(text)
+
+
 CHOICES = "<View><Choices name='a' toName='text'>{}</Choices></View>"
 TAXONOMY = "<View><Taxonomy name='a' toName='text'>{}</Taxonomy></View>"
 

@@ -23,7 +23,7 @@ from ramify.data.documents import RowCollector, check_corpus, first_remarks, fir
 from ramify.data.encodings import known_encoding
 from ramify.data.file_sets import wanted_of
 from ramify.data.labels import read_labels
-from ramify.data.tables import TableFormat
+from ramify.data.tables import TableFormat, export_remarks
 from ramify.features import Vectorizer
 from ramify.features.streaming import CountSettings, Shard, ShardedTexts
 from ramify.parallel import choose_executor, stage
@@ -100,7 +100,8 @@ def read_sharded(
     texts = ShardedTexts.of(counting, shards, [rows.hashes for rows in found])
     locations = DocumentLocations.of([str(source.path) for source in sources], [rows.lines for rows in found])
     bad = [bad for rows in found for bad in rows.bad]
-    remarks = [*first_remarks(parts.remarks), *label_remarks(cells, merge_spellings)]
+    told = [*first_remarks(parts.remarks), *export_remarks((part, parts.format) for part in parts.paths)]
+    remarks = [*told, *label_remarks(cells, merge_spellings)]
     corpus = Corpus(parts.source, texts, labels, (), bad, found_columns(columns, cells), locations, remarks)
     check_corpus(corpus, strict)
     return corpus

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
-from xml.etree import ElementTree
+from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from ramify.errors import TaxonomyError, first_sentence
@@ -32,37 +31,45 @@ def parse(text: str) -> Taxonomy:
     """The choices of the only Taxonomy tag, or of the only Choices tag."""
     if any(mark in text for mark in DECLARATIONS):
         raise TaxonomyError("the labelling configuration declares a document type or entities; remove them.")
-    parents, titles, open_choices = list[int](), list[str](), list[int]()
-    n_tags = 0
-    for event, element in _events(text):
-        if element.tag in ("Taxonomy", "Choices"):
-            n_tags += event == "start"
-        elif element.tag == "Choice" and event == "start":
-            title = (element.get("alias") or element.get("value") or "").strip()
-            if not title:
-                raise TaxonomyError(f"choice {len(titles) + 1} has no value; give it one.")
-            parents.append(open_choices[-1] if open_choices else -1)
-            open_choices.append(len(titles))
-            titles.append(title)
-        elif element.tag == "Choice":
-            open_choices.pop()
-            element.clear()
-    if n_tags > 1:
-        raise TaxonomyError(f"the labelling configuration has {n_tags} tags with choices; keep one Taxonomy or Choices.")
-    if not titles:
-        raise TaxonomyError('the labelling configuration has no choice; expected <Taxonomy> with <Choice value="…"/>.')
-    return taxonomy_of(parents, titles)
-
-
-def _events(text: str) -> Iterator[tuple[str, ElementTree.Element]]:
-    """The starts and ends of all tags."""
-    parser: Any = ElementTree.XMLPullParser(("start", "end"))
+    found = _ChoiceTags()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = found.start, found.end
     try:
-        parser.feed(text)
-        parser.close()
-        yield from parser.read_events()
-    except (ElementTree.ParseError, ValueError) as error:
+        parser.Parse(text, True)
+    except (expat.ExpatError, ValueError) as error:
         raise TaxonomyError(f"the labelling configuration is not valid XML: {first_sentence(error)[:160]}.") from None
+    if found.n_tags > 1:
+        raise TaxonomyError(f"the labelling configuration has {found.n_tags} tags with choices; keep one Taxonomy or Choices.")
+    if not found.titles:
+        raise TaxonomyError('the labelling configuration has no choice; expected <Taxonomy> with <Choice value="…"/>.')
+    return taxonomy_of(found.parents, found.titles)
+
+
+class _ChoiceTags:
+    """Collects choices while a configuration is parsed. n_tags: that hold choices."""
+
+    def __init__(self) -> None:
+        self.parents: list[int] = []
+        self.titles: list[str] = []
+        self.n_tags = 0
+        self._open: list[int] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """A tag that opens."""
+        self.n_tags += tag in ("Taxonomy", "Choices")
+        if tag != "Choice":
+            return
+        title = (attributes.get("alias") or attributes.get("value") or "").strip()
+        if not title:
+            raise TaxonomyError(f"choice {len(self.titles) + 1} has no value; give it one.")
+        self.parents.append(self._open[-1] if self._open else -1)
+        self._open.append(len(self.titles))
+        self.titles.append(title)
+
+    def end(self, tag: str) -> None:
+        """A tag that closes."""
+        if tag == "Choice":
+            self._open.pop()
 
 
 def render(taxonomy: Taxonomy) -> str:
@@ -80,7 +87,7 @@ def _choice_lines(taxonomy: Taxonomy) -> Iterator[str]:
             yield f"{margin}</Choice>\n"
             continue
         children = _checked(taxonomy, tree.children_of(node).tolist())
-        yield f"{margin}<Choice value={_quoted(taxonomy, node, len(tree.path_of(node)) > 1 or bool(children))}"
+        yield f"{margin}<Choice value={_quoted(taxonomy, node, tree.parent[node] >= 0 or bool(children))}"
         yield ">\n" if children else "/>\n"
         if children:
             waiting.append((-1, depth))
