@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ramify.data.annotations.annotated import Annotated, Answer, ExportError, Task, label_list, rounded, shown
-from ramify.data.column_names import LABEL_NAMES
+from ramify.data.headers import LABEL_NAMES
 
 CATEGORIES = "cats"
 LIKELY = 0.5  # number of a label from which a document has it
