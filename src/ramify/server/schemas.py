@@ -346,10 +346,24 @@ class PredictionErrorOut(Out):
     distance: float
 
 
+class TablePreview(Out):
+    """A table as it would be read. text, label: the columns that the model would take. problem: why it would take none."""
+
+    encoding: str
+    columns: list[str]
+    rows: list[list[str]]
+    text: list[str]
+    label: list[str]
+    problem: str | None
+
+
 class EvaluateOut(Out):
-    """The evaluation of a model on a table; `left_out` rows could not be used."""
+    """The evaluation of a model on a table; `left_out` rows could not be used. text, label: the columns that were read."""
 
     model: str
+    text: list[str]
+    label: list[str]
+    encoding: str
     documents: int
     left_out: int
     report: dict[str, Any]
