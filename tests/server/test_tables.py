@@ -259,3 +259,19 @@ def test_a_sheet_that_unpacks_to_too_much_is_refused(client, tmp_path, monkeypat
     assert "save it as CSV" in refused(client.post("/v1/tables/csv", content=content, headers=XLSX), 413)
     monkeypatch.setattr(spreadsheets, "MOST_BYTES", 500)
     assert "save the sheet as CSV" in refused(client.post("/v1/tables/csv", content=content, headers=XLSX), 413)
+
+
+# ---- search ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_that_finds_nothing_suggests_one_that_does(client):
+    def suggested(query):
+        answer = client.get("/v1/taxonomy/search", params={"query": query}).json()
+        assert answer["matches"] == []
+        return answer["did_you_mean"]
+
+    assert suggested("bluetoth paring") == "bluetooth pairing"
+    assert suggested("DELIVERRY") == "delivery"
+    assert suggested("qqqq") is None
+    assert suggested("bluetooth invoice") is None  # known words, but of different paths
+    assert client.get("/v1/taxonomy/search", params={"query": "delivery"}).json()["did_you_mean"] is None

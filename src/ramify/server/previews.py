@@ -65,10 +65,10 @@ def _lines(ask: PreviewRequest, encoding: str) -> Iterator[bytes]:
         text = decoder.decode(ask.content, final=not ask.is_cut)
     except UnicodeError as error:
         raise DataError(f"the table is not {encoding}: {error}.") from None
-    lines = io.StringIO(text, newline="\n").readlines()
-    if ask.is_cut and len(lines) > 1:
-        lines.pop()
-    return (line.encode("utf-8", "surrogateescape" if _has_escapes(encoding) else "surrogatepass") for line in lines)
+    if ask.is_cut:
+        text = text[: text.rfind("\n") + 1] or text
+    errors = "surrogateescape" if _has_escapes(encoding) else "surrogatepass"
+    return (line.encode("utf-8", errors) for line in io.StringIO(text, newline="\n"))  # lines one by one: many take memory
 
 
 def _has_escapes(encoding: str) -> bool:

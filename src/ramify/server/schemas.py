@@ -329,11 +329,12 @@ class TaxonomyPart(Out):
 
 
 class Matches(Out):
-    """Nodes that a search found."""
+    """Nodes that a search found; did_you_mean: a query that finds something, if this one does not."""
 
     model: str
     matches: list[TaxonomyNode]
     total: int
+    did_you_mean: str | None = None
 
 
 class PredictionErrorOut(Out):
