@@ -228,6 +228,9 @@ def test_one_of_several_sheets_has_to_be_named(client, tmp_path):
     assert "--" not in message
     assert "/tmp" not in message
     assert client.post("/v1/tables/csv", content=content, headers=XLSX, params={"sheet": "two"}).text == "text\nb\n"
+    for name in ("three", "\x00", "-h"):
+        message = refused(client.post("/v1/tables/csv", content=content, headers=XLSX, params={"sheet": name}), 422)
+        assert "has no sheet" in message
 
 
 def test_what_is_no_spreadsheet_is_refused_in_a_sentence(client):

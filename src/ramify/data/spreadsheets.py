@@ -70,6 +70,8 @@ def _rows(path: Path, sheet: str | None, most: SheetLimits) -> Iterator[tuple[in
 @contextmanager
 def _reader(path: Path, sheet: str | None, most: SheetLimits) -> Iterator[Iterator[Any]]:
     """What the reading process writes; raises what is in the way."""
+    if sheet is not None and "\x00" in sheet:  # which cannot be given to a process
+        raise InputError(f"{path} has no sheet {sheet[:40]!r}; no name of a sheet has a zero byte.")
     try:
         megabytes = most.megabytes + most.by_size * (path.stat().st_size >> 20)
         with open(path, "rb"):

@@ -118,7 +118,7 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge guarantee-badge ${item.isSafe ? "shown" : ""}` }, "within the risk")),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge guarantee-badge ${item.isSafe ? "shown" : ""}` }, "certain enough")),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),
