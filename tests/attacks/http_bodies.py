@@ -20,14 +20,14 @@ JSON_BODIES: dict[str, Any] = {
     "/v1/reviews": {"model": "nb", "documents": [{"text": "red b1 box", "source": "mail"}]},
     "/v1/reviews/1/decisions": {"action": "accept", "labels": ["a/b"], "comment": "yes"},
 }
-TABLES = ("/v1/batch", "/v1/evaluate")
+TABLES = ("/v1/batch", "/v1/evaluate", "/v1/tables/preview", "/v1/tables/csv")
 READ = ("/v1/models", "/v1/models/nb", "/v1/models/nb/report", "/v1/taxonomy", "/v1/taxonomy/search", "/v1/reviews", "/v1/reviews/1",
         "/v1/reviews/summary", "/v1/reviews/export", "/v1/session", "/metrics", "/healthz", "/", "/page/index.html")  # fmt: skip
 PARAMETERS = ("model", "top", "threshold", "risk", "nodes", "by_branch", "within", "without", "text", "id", "echo", "paths", "label",
-              "queue_below", "node", "query", "q", "limit", "offset", "status", "order", "format", "after", "kind", "page")  # fmt: skip
+              "queue_below", "node", "query", "q", "limit", "offset", "status", "order", "format", "after", "kind", "page", "encoding", "cut", "sheet")  # fmt: skip
 VALUES = ("", "0", "1", "-1", "2", "10", "0.5", "1.5", "nan", "inf", "-inf", "1e400", "true", "a", "a/b", "nb", "dag", "calibrated", "\x00",
           "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "é", "x" * 3000, "9" * 400, "[]", "null", "../../etc/passwd",
-          "text", "label", "csv", "jsonl", "open", "done", "all", "recent", "2147483648", "9223372036854775808")  # fmt: skip
+          "text", "label", "csv", "jsonl", "open", "done", "all", "recent", "utf-16", "cp1252", "2147483648", "9223372036854775808")  # fmt: skip
 TYPES = (
     "application/json",
     "text/csv",

@@ -117,8 +117,11 @@ def logged(browser: Any, live: Live) -> Iterator[Any]:
     contexts: list[Any] = []
     said: list[str] = []
     asked: list[str] = []
+    own: set[str] = set()
 
-    def open_page(view: str = "classify", expected: str | None = None, before: Any = None, **options: Any) -> Any:
+    def open_page(
+        view: str = "classify", expected: str | None = None, before: Any = None, server: Live = live, **options: Any
+    ) -> Any:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -128,15 +131,15 @@ def logged(browser: Any, live: Live) -> Iterator[Any]:
         page.on("request", lambda request: asked.append(request.url))
         if before:
             before(page)
-        page.goto(f"{live.url.rstrip('/')}/#{view}")
+        own.add(urlsplit(server.url).netloc)
+        page.goto(f"{server.url.rstrip('/')}/#{view}")
         return page
 
     yield open_page
     for context in contexts:
         context.close()
     assert said == []
-    own = urlsplit(live.url).netloc
-    foreign = [url for url in asked if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own]
+    foreign = [url for url in asked if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc not in own]
     assert foreign == []
 
 

@@ -15,8 +15,8 @@ VIEWS = ("classify", "browse", "batch", "compare", "review", "evaluate")
 LATE = "Orders & delivery > Delivery > Late or lost parcel"
 
 
-def slide(page, value, slider="#confidence"):
-    page.locator(slider).evaluate(
+def slide(page, value):
+    page.locator("#certainty").evaluate(
         "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')); }", value
     )
 
@@ -34,7 +34,11 @@ def test_a_text_opens_its_branch_as_soon_as_typing_stops(logged):
     expect(item(page, LATE)).to_be_visible()
     expect(item(page, "Orders & delivery")).to_have_attribute("aria-expanded", "true")
     expect(item(page, LATE).locator(".number")).to_have_text(re.compile(r"\d+%"))
-    expect(page.locator("#stop-sentence")).to_contain_text("Late or lost parcel")
+    expect(page.locator("#headline .headline-label")).to_have_text(re.compile(r"Orders & delivery.*Late or lost parcel +\d+%"))
+    tops = [page.locator(each).bounding_box()["y"] for each in ("#headline", "#answer")]
+    assert tops == sorted(tops)  # the headline comes first
+    beside = page.get_by_role("group", name="Is this prediction right?").bounding_box()
+    assert abs(beside["y"] - tops[0]) < page.locator("#headline").bounding_box()["height"]
 
 
 def test_a_step_shows_its_rival_its_words_and_where_they_stand(logged):
@@ -57,27 +61,46 @@ def test_the_slider_says_where_the_answer_stops_without_asking_again(logged):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     slide(page, 100)
-    expect(page.locator("#stop-sentence")).to_contain_text("there would be no label")
+    expect(page.locator("#certainty-sentence")).to_contain_text("there would be no label")
     expect(item(page, LATE)).to_have_class(re.compile("beyond"))
     slide(page, 1)
-    expect(page.locator("#stop-sentence")).to_contain_text("goes all the way")
+    expect(page.locator("#certainty-sentence")).to_contain_text("goes all the way")
     expect(item(page, LATE)).not_to_have_class(re.compile("beyond"))
     assert asked == []
 
 
-def test_the_slider_of_risk_shows_where_the_answer_is_safe(logged):
+def test_the_same_slider_shows_where_the_answer_is_safe(logged):
     page = logged()
     classify(page)
-    expect(page.locator("#risk-value")).to_have_text("any")
-    slide(page, 1, "#risk")
-    expect(page.locator("#risk-value")).to_have_text("50%")
-    expect(page.locator("#risk-sentence")).to_contain_text("Late or lost parcel")
+    slide(page, 40)
+    page.check("#by-guarantee")
+    expect(page.locator("#certainty-value")).to_have_text("any")
+    slide(page, 1)
+    expect(page.locator("#certainty-value")).to_have_text("≥ 50%")
+    expect(page.locator("#certainty-sentence")).to_contain_text("Late or lost parcel")
     expect(item(page, LATE)).to_have_class(re.compile("guaranteed"))
-    slide(page, 12, "#risk")
-    expect(page.locator("#risk-sentence")).to_contain_text("With a risk of 1%")
-    slide(page, 0, "#risk")
-    expect(page.locator("#risk-sentence")).to_have_text("")
+    slide(page, 12)
+    expect(page.locator("#certainty-sentence")).to_contain_text("With at least 99% right")
+    slide(page, 0)
+    expect(page.locator("#certainty-sentence")).to_contain_text("Move the slider")
     expect(item(page, LATE)).not_to_have_class(re.compile("guaranteed"))
+    page.check("#by-probability")  # each kind keeps its place
+    expect(page.locator("#certainty-value")).to_have_text("≥ 40%")
+
+
+def test_further_to_the_right_is_always_more_certain(logged):
+    page = logged()
+    classify(page)
+    for kind in ("#by-probability", "#by-guarantee"):
+        page.check(kind)
+        most = int(page.locator("#certainty").get_attribute("max"))
+        shown = []
+        for place in range(1, most + 1, max(1, most // 10)):
+            slide(page, place)
+            shown.append(float(page.locator("#certainty-value").inner_text().strip("≥ %")))
+        assert len(shown) >= 10
+        assert shown == sorted(set(shown))
+    page.wait_for_load_state("networkidle")
 
 
 def test_why_not_explains_the_label_that_was_expected(logged):
@@ -150,6 +173,16 @@ def test_what_people_wrote_is_shown_as_text_and_never_run(logged):
 # ---- browse and compare -----------------------------------------------------------------------------------------------
 
 
+def test_a_mistyped_label_gets_a_suggestion(logged):
+    page = logged("browse")
+    page.fill("#browse-search", "bluetoth paring")
+    page.click("[data-action=did-you-mean]")
+    expect(page.locator("#browse-search")).to_have_value("bluetooth pairing")
+    expect(page.locator("[role=option]:visible")).to_have_count(1)
+    page.fill("#browse-search", "qqqq")
+    expect(page.locator(".options-note:visible")).to_contain_text("No label has all these words in its path.")
+
+
 def test_browsing_opens_branches_on_demand(logged):
     page = logged("browse")
     expect(page.locator("#taxonomy > li")).to_have_count(6)
@@ -202,18 +235,54 @@ def test_two_models_are_seen_side_by_side(logged):
 # ---- for everybody ----------------------------------------------------------------------------------------------------
 
 
-def test_a_phone_never_scrolls_sideways(logged, table):
+# words of titles whose letters are not all on one line
+BROKEN_WORDS = """() => {
+    const broken = [];
+    for (const part of document.querySelectorAll('main bdi, main .title, nav a, button')) {
+        for (const node of part.childNodes) {
+            if (node.nodeType !== 3 || !part.checkVisibility()) continue;
+            for (const { index, 0: word } of node.data.matchAll(/\\S+/g)) {
+                const range = document.createRange();
+                range.setStart(node, index);
+                range.setEnd(node, index + word.length);
+                const tops = [...range.getClientRects()].map((box) => Math.round(box.top));
+                if (new Set(tops).size > 1 && !/[-\u2010\u2013/]/.test(word)) broken.push(word);
+            }
+        }
+    }
+    return broken;
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_on_a_phone_every_tab_can_be_reached_and_no_word_is_broken(logged, table, width):
     page = logged()
-    page.set_viewport_size({"width": 360, "height": 740})
+    page.set_viewport_size({"width": width, "height": 844})
     classify(page, f"{PARCEL} {'long' * 60}")
-    assert has_no_sideways_scroll(page)
-    for view in VIEWS[1:]:
-        page.evaluate("view => { location.hash = view; }", view)
+    for view in VIEWS:
+        link = page.locator(f"[data-view={view}]")
+        box = link.bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
+        link.click()
         if view == "batch":
             start_batch(page, table)
             expect(page.locator("#batch-status")).to_contain_text("Done")
+        if view == "compare":
+            page.fill("#compare-text", "the voucher was not taken off the invoice")
+            expect(page.locator("#right-answer .ladder li").first).to_be_visible()
         page.wait_for_load_state("networkidle")
         assert has_no_sideways_scroll(page), view
+        assert page.evaluate(BROKEN_WORDS) == [], view
+
+
+def test_on_a_phone_the_label_of_a_row_is_below_its_text(logged, table):
+    page = logged("batch")
+    page.set_viewport_size({"width": 390, "height": 844})
+    start_batch(page, table)
+    text, label = (page.locator(f"#batch-rows tbody tr:nth-child(3) td:nth-child({i})").bounding_box() for i in (2, 3))
+    assert label["y"] >= text["y"] + text["height"]
+    assert label["x"] + label["width"] <= 390
+    expect(page.get_by_role("cell").first).to_be_visible()  # and it is a table still
 
 
 def test_the_keyboard_alone_is_enough(logged):

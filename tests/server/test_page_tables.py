@@ -5,12 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import re
+import urllib.request
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
 from page_steps import HOSTILE, PARCEL, classify, expect, start_batch
+from server.conftest import serving
+from sheets import write_xlsx
 
+from ramify.cli.main import main as ramify
 from ramify.data import load_electronics
 
 pytestmark = pytest.mark.slow
@@ -81,11 +86,158 @@ def test_a_batch_can_be_stopped_and_keeps_what_has_come(logged, tmp_path):
     expect(page.locator("#batch-rows tbody tr")).to_have_count(25)
 
 
+BOTH = "Orders & delivery > Delivery > Late or lost parcel|Account, shop & advice > Account > Loyalty points"
+
+
+@pytest.fixture
+def trained_on_body(tmp_path_factory):
+    """A server with a model that was trained on the column "body"."""
+    folder = tmp_path_factory.mktemp("body")
+    shop = load_electronics()
+    with open(folder / "train.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["body", "category"])
+        writer.writerows((text, "|".join(labels)) for text, labels in zip(shop.train.documents, shop.train.labels, strict=True))
+    train = ["train", str(folder / "train.csv"), "--system", "nb", "--model", str(folder / "m"), "--label-separator", "|"]
+    assert ramify(train) == 0
+    with serving(folder, f"m={folder / 'm'}") as running:
+        yield running
+
+
+def test_the_column_that_the_model_reads_is_shown_explained_and_queued(logged, trained_on_body, tmp_path):
+    note = "a note of somebody " * 9  # longer than the text, and in a column with a usual name
+    (tmp_path / "t.csv").write_text(f'text,category,body\n{note},"{BOTH}",the parcel is lost\n')
+    page = logged("batch", server=trained_on_body)
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-reads")).to_have_text("The model reads body. The first text: the parcel is lost")
+    page.click("#batch-go")
+    expect(page.locator("#rows-source")).to_contain_text("read from body, such as in line 2: the parcel is lost")
+    expect(page.locator("#batch-rows tbody td").nth(1)).to_have_text("the parcel is lost")
+    page.fill("#queue-below", "100")
+    page.click("#queue-go")
+    expect(page.locator("#queue-note")).to_contain_text("1 row queued")
+    with urllib.request.urlopen(f"{trained_on_body.url}/v1/reviews") as answer:
+        assert [each["text"] for each in json.load(answer)["documents"]] == ["the parcel is lost"]
+    page.get_by_role("button", name="Why?").click()
+    expect(page.locator("#text")).to_have_value("the parcel is lost")
+
+
+def test_labels_that_are_longer_than_the_texts_are_neither_shown_nor_queued(logged, live, tmp_path):
+    texts = [f"lost {uuid4().hex[:6]}" for _ in range(3)]
+    (tmp_path / "t.csv").write_text("what,words\n" + "".join(f'"{BOTH}",{text}\n' for text in texts))
+    page = logged("batch")
+    start_batch(page, tmp_path / "t.csv")
+    expect(page.locator("#batch-status")).to_contain_text("Done")
+    assert page.locator("#batch-rows tbody td:nth-child(2)").all_inner_texts() == texts
+    page.fill("#queue-below", "100")
+    page.click("#queue-go")
+    expect(page.locator("#queue-note")).to_contain_text("3 rows queued")
+    with urllib.request.urlopen(f"{live.url}/v1/reviews?order=recent&limit=3") as answer:
+        assert {each["text"] for each in json.load(answer)["documents"]} == set(texts)
+
+
+def test_several_columns_can_be_chosen_and_are_joined(logged, tmp_path):
+    (tmp_path / "t.csv").write_text("id,title,body\n1,late,my parcel is late again\n")
+    page = logged("batch")
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-columns input[value=body]")).to_be_checked()
+    page.check("#batch-columns input[value=title]")
+    expect(page.locator("#batch-reads")).to_contain_text("The model reads body and title, joined.")
+    expect(page.locator("#batch-preview th .badge")).to_have_count(2)
+    with page.expect_request("**/v1/batch*") as asked:
+        page.click("#batch-go")
+    assert parse_qs(urlsplit(asked.value.url).query)["text"] == ["body", "title"]
+    expect(page.locator("#rows-source")).to_contain_text("read from body and title")
+    expect(page.locator("#batch-rows tbody td").nth(1)).to_have_text("my parcel is late again late")
+    for name in ("body", "title"):
+        page.uncheck(f"#batch-columns input[value={name}]")
+    expect(page.locator("#batch-reads")).to_have_text("Choose the column of the text.")
+    expect(page.locator("#batch-go")).to_be_disabled()
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("cp1252", "Windows-1252"), ("utf-16", "UTF-16"), ("utf-8-sig", "UTF-8"), ("utf-16-le", "UTF-16, little-endian")],
+)
+def test_the_encoding_is_detected_and_told(logged, tmp_path, written, name):
+    (tmp_path / "t.csv").write_text("text\nmein Paket für 5 € ist verloren\n", encoding=written)
+    page = logged("batch")
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-encoding option:checked")).to_contain_text(f"({name})")
+    page.click("#batch-go")
+    expect(page.locator("#batch-rows tbody td").nth(1)).to_have_text("mein Paket für 5 € ist verloren")
+
+
+def test_a_letter_far_down_tells_the_encoding(logged, tmp_path):
+    (tmp_path / "t.csv").write_text("text\n" + "my parcel is lost\n" * 20_000 + "für 5 €\n", encoding="cp1252")
+    page = logged("batch")
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-encoding option:checked")).to_contain_text("Windows-1252")
+
+
+def test_an_encoding_that_cannot_be_detected_can_be_chosen(logged, tmp_path):
+    (tmp_path / "t.csv").write_text("текст\nпосылка не пришла\n", encoding="cp1251")
+    page = logged("batch", expected="422")
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-file-problem")).to_contain_text("give its encoding")
+    expect(page.locator("#batch-preview table")).to_have_count(0)
+    expect(page.locator("#batch-columns")).to_be_hidden()
+    page.select_option("#batch-encoding", "cp1251")
+    page.check("#batch-columns input")
+    expect(page.locator("#batch-reads")).to_contain_text("посылка не пришла")
+    page.click("#batch-go")
+    expect(page.locator("#batch-rows tbody td").nth(1)).to_have_text("посылка не пришла")
+
+
+def test_a_spreadsheet_is_read_and_its_sheet_can_be_named(logged, tmp_path):
+    rows = [["text", "n"], ["my parcel is lost", "1"]]
+    path = write_xlsx(tmp_path / "t.xlsx", {"first": rows, "second": [["text"], ["no picture"]]})
+    page = logged("batch", expected="422")
+    page.set_input_files("#batch-file", path)
+    expect(page.locator("#batch-file-problem")).to_contain_text("'first', 'second'")
+    expect(page.locator("#batch-encoding")).to_be_hidden()
+    page.fill("#batch-sheet", "second")
+    page.press("#batch-sheet", "Enter")
+    expect(page.locator("#batch-reads")).to_contain_text("no picture")
+    page.click("#batch-go")
+    expect(page.locator("#batch-rows tbody td").nth(1)).to_have_text("no picture")
+
+
+def test_a_table_that_fails_leaves_no_empty_panels_and_says_what_to_do(logged, tmp_path):
+    (tmp_path / "t.csv").write_text('text\nparcel\n"an open quote\n')
+    page = logged("batch", expected="422")
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-file-problem")).to_contain_text("close it")
+    expect(page.locator("#batch-go")).to_be_disabled()
+    (tmp_path / "u.csv").write_text("text\nparcel\n")
+    page.route(
+        "**/v1/batch*", lambda route: route.fulfill(status=422, json={"error": {"code": "table", "message": "it fails."}})
+    )
+    start_batch(page, tmp_path / "u.csv")
+    expect(page.locator("#batch-problem")).to_contain_text("It fails. Choose other columns or another encoding above")
+    for panel in ("#branches", "#batch-rows", "#batch-status", "#rows-title"):
+        expect(page.locator(panel)).to_be_hidden()
+    expect(page.locator("#batch-go")).to_be_enabled()
+
+
+def test_hostile_cells_and_names_of_columns_stay_text(logged, tmp_path):
+    with open(tmp_path / "t.csv", "w", newline="") as file:
+        csv.writer(file).writerows([[HOSTILE, f"{HOSTILE} 2"], [f"parcel {HOSTILE}", HOSTILE]])
+    page = logged("batch")
+    page.set_input_files("#batch-file", tmp_path / "t.csv")
+    expect(page.locator("#batch-preview")).to_contain_text("<img src=x")
+    expect(page.locator("#batch-columns")).to_contain_text("<script>")
+    page.click("#batch-go")
+    expect(page.locator("#rows-source")).to_contain_text("<img src=x")
+    assert page.locator("main img[src=x], main script").count() == 0
+    assert "taken over" not in page.title()
+
+
 def test_a_file_that_is_no_table_is_refused_in_words(logged, tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
     page = logged("batch")
     page.set_input_files("#batch-file", tmp_path / "picture.png")
-    expect(page.locator("#batch-problem")).to_contain_text("picture.png is not a table")
+    expect(page.locator("#batch-file-problem")).to_contain_text("picture.png is not a table")
     expect(page.locator("#batch-go")).to_be_disabled()
 
 
@@ -130,6 +282,29 @@ def test_documents_are_accepted_corrected_and_rejected_by_key(logged):
     assert Path(started.value.path()).read_text(encoding="utf-8").startswith("text,")
 
 
+def test_the_second_enter_sends_the_right_label(logged):
+    page = logged()
+    classify(page, f"Can I get a refund for the speaker? Number {uuid4().hex}")
+    page.click("#say-wrong")
+    page.keyboard.type("warranty claim")
+    expect(page.locator("#wrong-dialog [role=option]").first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#wrong-dialog .chip")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("#feedback-note")).to_contain_text("with the right label")
+    expect(page.locator("#wrong-dialog")).to_have_count(0)
+
+
+def test_the_question_for_the_right_label_closes_with_its_view(logged):
+    page = logged()
+    classify(page)
+    page.click("#say-wrong")
+    expect(page.locator("#wrong-dialog")).to_be_visible()
+    page.evaluate("() => { location.hash = 'browse'; }")
+    expect(page.locator("#wrong-dialog")).to_have_count(0)
+    expect(page.locator("#browse-title")).to_be_visible()
+
+
 def test_a_wrong_answer_is_put_right_on_the_spot(logged):
     page = logged()
     classify(page, "Can I get a refund for the broken speaker?")
@@ -147,6 +322,24 @@ def test_a_wrong_answer_is_put_right_on_the_spot(logged):
 # ---- evaluate ---------------------------------------------------------------------------------------------------------
 
 
+def test_columns_and_encoding_of_an_evaluation_can_be_chosen(logged, tmp_path):
+    label = "Orders & delivery > Delivery > Late or lost parcel"
+    table = f"id,title,body,was,right\n1,Paket,my parcel for 5 € is lost,Nowhere > No,{label}\n"
+    (tmp_path / "t.csv").write_text(table, encoding="cp1252")
+    page = logged("evaluate")
+    page.set_input_files("#evaluate-file", tmp_path / "t.csv")
+    expect(page.locator("#evaluate-encoding option:checked")).to_contain_text("Windows-1252")
+    expect(page.locator("#evaluate-labels input[value=right]")).to_be_checked()
+    page.check("#evaluate-columns input[value=title]")
+    page.click("#evaluate-go")
+    expect(page.locator("#evaluate-status")).to_contain_text(
+        "The text was read from body and title, and the labels from right."
+    )
+    page.uncheck("#evaluate-labels input[value=right]")
+    expect(page.locator("#evaluate-reads")).to_have_text("Choose the column of the true labels.")
+    expect(page.locator("#evaluate-go")).to_be_disabled()
+
+
 def test_the_stored_report_and_that_of_a_file_are_shown(logged, tmp_path):
     page = logged("evaluate")
     expect(page.locator("#report-levels tbody tr")).to_have_count(3)
@@ -157,6 +350,7 @@ def test_the_stored_report_and_that_of_a_file_are_shown(logged, tmp_path):
         writer.writerow(["text", "labels"])
         writer.writerows((text, "|".join(labels)) for text, labels in zip(test.documents[:200], test.labels[:200], strict=True))
     page.set_input_files("#evaluate-file", tmp_path / "labelled.csv")
+    expect(page.locator("#evaluate-reads")).to_contain_text("The model reads text, and the true labels are in labels.")
     page.click("#evaluate-go")
     expect(page.locator("#evaluate-status")).to_contain_text("labelled.csv: 200 documents")
     expect(page.locator(".error").first).to_contain_text("from the true label")

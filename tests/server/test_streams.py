@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ramify.server import streams
 from ramify.server.errors import ApiError
-from ramify.server.streams import ByteInput, ByteOutput
+from ramify.server.streams import ByteInput, ByteOutput, lines_of
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda b: b.replace(b"x", b"\n")), max_size=12))
@@ -20,7 +20,7 @@ def test_lines_are_those_of_the_whole_however_it_is_cut(chunks):
             if chunk:
                 await source.put(chunk)
         source.end()
-        return list(source.lines())
+        return list(lines_of(source.chunks()))
 
     found = asyncio.run(main())
     whole = b"".join(chunks)
@@ -34,7 +34,7 @@ def test_a_reader_sees_lines_as_they_come_and_says_when_it_is_about_to_wait():
         source = ByteInput(on_wait=lambda: seen.append("wait"))
 
         def read():
-            for line in source.lines():
+            for line in lines_of(source.chunks()):
                 seen.append(line)
 
         await source.put(b"a\nb\nc")
@@ -60,7 +60,7 @@ def test_a_sender_is_slowed_while_nobody_reads(monkeypatch):
         blocked = asyncio.create_task(source.put(b"y\n"))
         await asyncio.sleep(0.05)
         assert not blocked.done()
-        reader = asyncio.create_task(asyncio.to_thread(lambda: list(source.lines())))
+        reader = asyncio.create_task(asyncio.to_thread(lambda: list(lines_of(source.chunks()))))
         await blocked
         source.end()
         assert await reader == [b"x" * 11 + b"y\n"]
@@ -74,7 +74,7 @@ def test_a_failure_reaches_the_reader():
         await source.put(b"a\n")
         source.end(ApiError(413, "too-large", "too much"))
         with pytest.raises(ApiError, match="too much"):
-            list(source.lines())
+            list(lines_of(source.chunks()))
 
     asyncio.run(main())
 
@@ -87,7 +87,7 @@ def test_a_line_without_end_is_refused(monkeypatch):
         await source.put(b"x" * 101)
         source.end()
         with pytest.raises(ApiError) as refused:
-            list(source.lines())
+            list(lines_of(source.chunks()))
         assert refused.value.status == 413
 
     asyncio.run(main())
@@ -121,7 +121,7 @@ def test_a_long_line_is_put_together_once_and_not_at_every_piece():
             await source.put(piece)
         await source.put(b"\nend")
         source.end()
-        assert [len(line) for line in source.lines()] == [4_000_001, 3]
+        assert [len(line) for line in lines_of(source.chunks())] == [4_000_001, 3]
 
     asyncio.run(main())
 
@@ -178,7 +178,7 @@ def test_small_chunks_count_with_the_memory_that_they_take(monkeypatch):
             await source.put(b"ab")
             count += 1
         source.end()
-        assert b"".join(source.lines()) == b"ab" * count
+        assert b"".join(lines_of(source.chunks())) == b"ab" * count
         assert source._held == 0
         return count
 

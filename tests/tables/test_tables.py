@@ -193,8 +193,7 @@ def test_a_spreadsheet_that_unpacks_to_more_than_its_memory_is_refused(tmp_path,
     rows = f'<row r="1">{cells}</row><row r="1000000"><c r="XFD1000000"><v>1</v></c></row>'  # and all cells between them
     bomb = make_files.with_sheet(FILES["plain.xlsx"], f"<sheetData>{rows}</sheetData>")
     (tmp_path / "bomb.xlsx").write_bytes(bomb)
-    monkeypatch.setattr(spreadsheets, "MEGABYTES", 200)
-    monkeypatch.setattr(spreadsheets, "BY_SIZE", 0)
+    monkeypatch.setattr(spreadsheets, "LIMITS", spreadsheets.SheetLimits(megabytes=200, by_size=0))
     with pytest.raises(DataError, match="needs more memory or time than a spreadsheet of its size may take"):
         read_corpus(tmp_path / "bomb.xlsx")
 

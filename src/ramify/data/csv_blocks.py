@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ramify.data import limits
 from ramify.data.corpus import BadRow
 from ramify.data.csv_tables import Row, csv_layout, csv_rows, decoded_lines
-from ramify.data.encodings import UTF_8, decode_errors, open_binary
+from ramify.data.encodings import UTF_8, open_binary, to_utf_8
 from ramify.errors import DataError
 from ramify.native import read_csv_rows
 
@@ -117,10 +117,4 @@ def _utf_8_blocks(path: Path, raw: IO[bytes], encoding: str) -> Iterator[bytes]:
         while block := raw.read(BLOCK):
             yield block
         return
-    decoder = codecs.getincrementaldecoder(encoding)(decode_errors(encoding))
-    try:
-        while block := raw.read(BLOCK):
-            yield decoder.decode(block).encode(UTF_8, "surrogatepass")
-        yield decoder.decode(b"", True).encode(UTF_8, "surrogatepass")
-    except UnicodeError as error:
-        raise DataError(f"{path} is not {encoding}: {error}.") from None
+    yield from to_utf_8(path, iter(lambda: raw.read(BLOCK), b""), encoding)

@@ -12,7 +12,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from encodings.aliases import aliases
 from pathlib import Path
@@ -72,6 +72,15 @@ def find_encoding(path: Path) -> str:
     return tally.judge(path)
 
 
+def encoding_of_bytes(content: bytes, path: Path) -> str:
+    """The encoding of the first part of a text file. path: for messages."""
+    if (marked := encoding_of_start(content[:START])) is not None:
+        return marked
+    tally = _Tally()
+    tally.add(content)
+    return tally.judge(path)
+
+
 def encoding_of_start(start: bytes) -> str | None:
     r"""UTF-8, UTF-16 or UTF-32, where a byte order mark or zero bytes tell.
 
@@ -125,6 +134,17 @@ class _Tally:
 def decode_errors(encoding: str) -> str:
     """How to treat bytes that cannot be decoded: as lone surrogates, where an encoding allows it."""
     return "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
+
+
+def to_utf_8(path: Path, blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Blocks of a text in UTF-8; what cannot be decoded stays invalid. path: for messages."""
+    decoder = codecs.getincrementaldecoder(encoding)(decode_errors(encoding))
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode(UTF_8, "surrogatepass")
+        yield decoder.decode(b"", True).encode(UTF_8, "surrogatepass")
+    except UnicodeError as error:
+        raise DataError(f"{path} is not {encoding}: {error}.") from None
 
 
 def has_bad_bytes(cell: str) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,25 @@ from ramify.data.headers import FIRST_ROWS, ColumnNames, find_header, named_colu
 from ramify.errors import DataError, InputError, suggest
 
 ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how .xlsx, .ods and .xlsb begin, and .xls
-MEGABYTES, BY_SIZE = 1024, 100  # memory that the reader may take, and so many times the size of the file
-SECONDS = 600  # of computing
 LONGEST_LINE = 1 << 28  # characters of a block of rows
 
 
-def stream_spreadsheet(path: Path, sheet: str | None = None) -> tuple[ColumnNames, Rows]:
+@dataclass(frozen=True, slots=True)
+class SheetLimits:
+    """What the reader may take. megabytes: of memory, and so many times the size of the file. seconds: of computing."""
+
+    megabytes: int = 1024
+    by_size: int = 100
+    seconds: int = 600
+
+
+LIMITS = SheetLimits()
+
+
+def stream_spreadsheet(path: Path, sheet: str | None = None, most: SheetLimits | None = None) -> tuple[ColumnNames, Rows]:
     """The columns and rows of a sheet: the one that is named, or the only one that has cells."""
     _refuse_password(path)
-    rows = _rows(path, sheet)
+    rows = _rows(path, sheet, most or LIMITS)
     first = list(islice(((number, row) for number, row in rows if number > 1 or any(map(str.strip, row))), FIRST_ROWS))
     if not any(cell.strip() for _, row in first for cell in row):
         raise DataError(f"{path} is empty; give a sheet with a header row.")
@@ -56,9 +67,9 @@ def _as_dicts(path: Path, rows: Iterator[tuple[int, list[str]]], columns: list[s
                 yield number, {name: named.get(name, "") for name in columns}
 
 
-def _rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, sheet: str | None, most: SheetLimits) -> Iterator[tuple[int, list[str]]]:
     """All rows with their numbers."""
-    with _reader(path, sheet) as lines:
+    with _reader(path, sheet, most) as lines:
         next(lines)  # what the sheet is called
         number = 0
         for block in lines:
@@ -70,10 +81,12 @@ def _rows(path: Path, sheet: str | None) -> Iterator[tuple[int, list[str]]]:
 
 
 @contextmanager
-def _reader(path: Path, sheet: str | None) -> Iterator[Iterator[Any]]:
+def _reader(path: Path, sheet: str | None, most: SheetLimits) -> Iterator[Iterator[Any]]:
     """What the reading process writes; raises what is in the way."""
+    if sheet is not None and "\x00" in sheet:  # which cannot be given to a process
+        raise InputError(f"{path} has no sheet {sheet[:40]!r}; no name of a sheet has a zero byte.")
     try:
-        megabytes = MEGABYTES + BY_SIZE * (path.stat().st_size >> 20)
+        megabytes = most.megabytes + most.by_size * (path.stat().st_size >> 20)
         with open(path, "rb"):
             pass
     except OSError as error:
@@ -85,7 +98,7 @@ def _reader(path: Path, sheet: str | None) -> Iterator[Iterator[Any]]:
         str(path.absolute()),
         sheet or "",
         str(megabytes),
-        str(SECONDS),
+        str(most.seconds),
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8") as process:
         assert process.stdout is not None

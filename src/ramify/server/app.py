@@ -18,11 +18,11 @@ from starlette.requests import ClientDisconnect
 from ramify.errors import LabelError, RamifyError
 from ramify.server.errors import ApiError, defect, gone
 from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, refusal
-from ramify.server.routes import batch, classify, evaluate, models, operations, reviews, taxonomy
+from ramify.server.routes import batch, classify, evaluate, models, operations, reviews, tables, taxonomy
 from ramify.server.services import Services
 
 ABOUT = """Classifies text into a taxonomy. Every refusal has the form `{"error": {"code": …, "message": …}}`."""
-ROUTERS = (classify, batch, taxonomy, evaluate, reviews, models, operations)  # the busiest first
+ROUTERS = (classify, batch, taxonomy, evaluate, tables, reviews, models, operations)  # the busiest first
 NO_TELEMETRY: dict[str, Any] = {"telemetry": {"tracing": False, "metrics": False, "logs": False}}  # it has its own
 
 

@@ -11,24 +11,28 @@ import io
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import Query, Request
+from pydantic import Field
 
 from ramify.data import BadRow
-from ramify.data.columns import Columns, find_columns, split_names
+from ramify.data.columns import Columns, find_columns, split_names, with_others
 from ramify.data.csv_tables import read_csv
+from ramify.data.encodings import UTF_8
 from ramify.data.json_tables import json_row
+from ramify.data.labels import IsLabel
 from ramify.errors import DataError
-from ramify.server.errors import ApiError, refuse_packed
+from ramify.server.errors import ApiError
 from ramify.server.json_bounds import has_more_values
-from ramify.server.streams import LONGEST, ByteInput, line_too_long
+from ramify.server.streams import LONGEST, ByteInput, line_too_long, lines_of
+from ramify.server.table_encodings import decoded_chunks
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import Prediction, Predictor
 from ramify.workflows.predict_stream import PredictionTable, predict_batch
@@ -38,6 +42,7 @@ BATCH_BYTES = 1 << 22  # of memory for the other cells of a batch
 CELLS = 5_000  # columns of a table, and values in a row of NDJSON
 CELL_BYTES = 100  # of memory for a cell beside its text
 SEPARATORS = (b",", b";", b"\t", b"|")  # between cells
+LABEL_MARKS = re.compile(r"\s*[|;]\s*")  # between labels of a cell
 TABLE = Path("the table")
 BOM = b"\xef\xbb\xbf"
 
@@ -49,47 +54,61 @@ Numbered = Iterator[tuple[int, Any]]
 class BatchRequest:
     """The format of an uploaded table and of its predictions.
 
-    input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given, and may be
-    several: "title,body". echo: send rows back. paths: send labels with their paths. like: the text columns that the model was
-    trained on. characters: the longest text allowed.
+    input_format, output_format: "csv" or "ndjson". text, id: columns; the text columns are found if not given, and several may
+    be one string: "title,body". echo: send rows back. paths: send labels with their paths. like: the columns that the
+    model was trained on. characters: the longest text allowed. encoding: None to find it.
     """
 
     input_format: str
     output_format: str
-    text: str | None = None
+    text: str | list[str] | None = None
     id: str | None = None
     echo: bool = False
     paths: bool = False
-    like: str | list[str] | None = None
+    like: dict[str, Any] | None = None
     characters: int = 1 << 20
+    encoding: str | None = None
+
+
+class BatchListener(Protocol):
+    """Hears how a table is read, before anything is emitted, and of each batch of predictions."""
+
+    def note_layout(self, text: Columns, encoding: str) -> None:
+        """The text columns and the encoding."""
+
+    def note_batch(self, predictions: list[Prediction], text: Columns) -> None:
+        """Predictions of some rows."""
 
 
 def predict_lines(
-    source: ByteInput, predictor: Predictor, ask: BatchRequest, threads: int, emit: Callable[[bytes], None], on_batch: Any
+    source: ByteInput,
+    predictor: Predictor,
+    ask: BatchRequest,
+    threads: int,
+    emit: Callable[[bytes], None],
+    listener: BatchListener,
 ) -> None:
-    """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows.
-
-    on_batch: called with the predictions of each batch and the text columns.
-    """
+    """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows."""
     meter = _RowMeter(min(LONGEST, ask.characters + CELLS) if ask.input_format == "csv" else LONGEST)
-    lines = meter.measured(_plain_lines(source, ask.input_format))
+    encoding, chunks = decoded_chunks(TABLE, source.chunks(), ask.encoding)
+    lines = meter.measured(plain_lines(lines_of(chunks), ask.input_format))
+    is_label = predictor.classifier.taxonomy_.__contains__
     columns: list[str]
     if ask.input_format == "csv":
-        columns, found = read_csv(
-            TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines), n_first=1
-        )
-        text, rows = _find_text(columns, found, ask)
+        columns, found = read_csv(TABLE, ((number, as_text(line)) for number, line in lines), encoding, n_first=1)
+        text, rows = _find_text(columns, found, ask, is_label)
         if ask.id is not None:
             find_columns(str(TABLE), columns, [], [ask.id])
     else:
-        columns, text, rows = _read_json(lines, ask)
-    kept = None if ask.echo or ask.output_format == "csv" else {*text.texts, ask.id or "id"}  # other cells are not returned
+        columns, text, rows = _read_json(lines, ask, encoding, is_label)
+    listener.note_layout(text, encoding)
+    kept = None if ask.echo or ask.output_format == "csv" else {*text.wanted, ask.id or "id"}  # other cells are not returned
     table, write_json = PredictionTable(columns, predictor.options.top), _json_writer(ask, predictor.classifier.taxonomy_)
     emit(_csv([table.head]) if ask.output_format == "csv" else b"")
 
     def work(batch: Rows) -> bytes:
         predictions = predict_batch(predictor, batch, text)
-        on_batch(predictions, text)
+        listener.note_batch(predictions, text)
         if ask.output_format == "csv":
             return _csv(map(table.cells, predictions))
         return "".join(map(write_json, predictions)).encode()
@@ -201,33 +220,42 @@ def _narrowed(row: BadRow, kept: set[str]) -> BadRow:
     return replace(row, cells={name: cell for name, cell in row.cells.items() if name in kept})
 
 
-def _plain_lines(source: ByteInput, kind: str) -> Iterator[tuple[int, bytes]]:
+def as_text(line: bytes) -> str:
+    """A line; bytes that are not UTF-8 become lone surrogates."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def plain_lines(lines: Iterable[bytes], kind: str) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without a byte order mark."""
     has_head = False
-    for number, line in enumerate(source.lines(), start=1):
-        if number == 1:
-            refuse_packed(line[:4])
-            if kind == "csv" and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                raise DataError("the table is in UTF-16; send it in UTF-8.")
-            line = line.removeprefix(BOM)
+    for number, line in enumerate(lines, start=1):
+        line = line.removeprefix(BOM) if number == 1 else line
         if kind == "csv" and not has_head and line.strip():
             check_columns(line)
             has_head = True
         yield number, line
 
 
-def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], Columns, Numbered]:
-    rows = _objects(lines)
+def _read_json(
+    lines: Iterator[tuple[int, bytes]], ask: BatchRequest, encoding: str, is_label: IsLabel
+) -> tuple[list[str], Columns, Numbered]:
+    rows = json_values(lines, encoding)
     first = next(rows, None)
     if first is None:
         raise DataError('the body is empty; send one JSON object per line, such as {"text": "…"}.')
-    known = ask.text or (ask.like if isinstance(ask.like, str) else None) or "text"
-    columns = list(first[1]) if isinstance(first[1], dict) else [known]
-    text, numbered = _find_text(columns, chain([first], rows), ask)
+    columns = list(first[1]) if isinstance(first[1], dict) else _names_of_bare_texts(ask)
+    text, numbered = _find_text(columns, chain([first], rows), ask, is_label)
     return columns, text, ((number, {text.texts[0]: row} if isinstance(row, str) else row) for number, row in numbered)
 
 
-def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
+def _names_of_bare_texts(ask: BatchRequest) -> list[str]:
+    """The columns of rows that are texts without names."""
+    trained_on = (ask.like or {}).get("text")
+    known = ask.text or (trained_on if isinstance(trained_on, str) else None) or "text"
+    return [known] if isinstance(known, str) else known
+
+
+def json_values(lines: Iterator[tuple[int, bytes]], encoding: str = UTF_8) -> Numbered:
     """Lines as rows; a plain string is a row with only a text."""
     for number, line in lines:
         if bare := line.strip():
@@ -237,22 +265,38 @@ def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
             if has_more_values(bare, CELLS):
                 yield number, BadRow(str(TABLE), number, f"the row has more than {CELLS:,} values")
                 continue
-            row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare)
+            row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare, encoding)
             yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 
 
-def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest) -> tuple[Columns, Numbered]:
-    """The text columns by their names, or else the one with the longest cell in the first row; waits for no more rows."""
-    like = [ask.like] if isinstance(ask.like, str) else ask.like or []
+def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest, is_label: IsLabel) -> tuple[Columns, Numbered]:
+    """The text columns by their names, or else the one with the longest cell in the first row; waits for no more rows.
+
+    A cell that is a label is no text.
+    """
+    trained_on = (ask.like or {}).get("text") or []
+    like = [trained_on] if isinstance(trained_on, str) else trained_on
     named = split_names(ask.text, columns, "text") or (like if like and all(name in columns for name in like) else None)
     if named is None and "text" in columns:
         named = ["text"]
     if named is not None:
-        return find_columns(str(TABLE), columns, [], named, wants_labels=False), rows
+        return with_others(find_columns(str(TABLE), columns, [], named, wants_labels=False), ask.like), rows
     first = next(rows, None)
     sample = [first[1]] if first is not None and isinstance(first[1], dict) else []
-    found = find_columns(str(TABLE), columns, sample, wants_labels=False)
-    return found, rows if first is None else chain([first], rows)
+    labels = columns_of_labels(columns, sample, is_label)
+    found = find_columns(str(TABLE), columns, sample, None, labels if len(labels) < len(columns) else None, wants_labels=False)
+    return with_others(found, ask.like), rows if first is None else chain([first], rows)
+
+
+def columns_of_labels(columns: list[str], sample: Sequence[dict[str, Any]], is_label: IsLabel) -> list[str]:
+    """The columns in which most cells are labels of the taxonomy, or several with marks between them."""
+    found = []
+    for name in columns:
+        cells = [row[name] for row in sample if isinstance(row.get(name), str) and row[name].strip()]
+        known = [is_label(cell) or all(map(is_label, LABEL_MARKS.split(cell))) for cell in cells]
+        if 2 * sum(known) > len(known):
+            found.append(name)
+    return found
 
 
 def _json_writer(ask: BatchRequest, taxonomy: Taxonomy) -> Callable[[Prediction], str]:
@@ -303,6 +347,16 @@ KINDS = {"text/csv": "csv", "text/tab-separated-values": "tsv", "application/x-n
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 BODY: dict[str, Any] = {"required": True, "content": dict.fromkeys(KINDS, BINARY)}
 Column = Annotated[str | None, Query(min_length=1, max_length=200)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+ABOUT_TEXT = "The column with the text; several as title,body or as text=title&text=body; found when left out."
+TextColumns = Annotated[list[ColumnName], Query(max_length=100, description=ABOUT_TEXT)]
+ABOUT_LABEL = "The column with the labels; several are the levels of a path, from the top; found when left out."
+LabelColumns = Annotated[list[ColumnName], Query(max_length=100, description=ABOUT_LABEL)]
+
+
+def told_columns(given: list[str]) -> str | list[str] | None:
+    """Columns as a client names them: one string may name several."""
+    return None if not given else given[0] if len(given) == 1 else given
 
 
 def content_kind(request: Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ from ramify.server.micro_batching import FIRST_PART, BatchTime
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import PredictOptions, Predictor
 from ramify.workflows.predictor import Found
+
+SEARCH_WORD = re.compile(r"\w{3,}")
 
 DIGITS = 6  # of probabilities
 WARM_UP = 3  # predictions before the first request
@@ -157,6 +160,14 @@ class ServedModel:
         """The case-folded path of every node, for the search."""
         names, path_of = self.taxonomy.names, self.taxonomy.path_of
         return [" ".join((*path_of(node), names[node])).casefold() for node in range(len(names))]
+
+    @cached_property
+    def search_words(self) -> dict[tuple[str, int], list[str]]:
+        """The words of all paths, by first letter and length."""
+        found: dict[tuple[str, int], list[str]] = {}
+        for word in sorted({word for line in self.search_lines for word in SEARCH_WORD.findall(line)}):
+            found.setdefault((word[0], len(word)), []).append(word)
+        return found
 
 
 class ModelRegistry:

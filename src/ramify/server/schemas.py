@@ -329,11 +329,12 @@ class TaxonomyPart(Out):
 
 
 class Matches(Out):
-    """Nodes that a search found."""
+    """Nodes that a search found; did_you_mean: a query that finds something, if this one does not."""
 
     model: str
     matches: list[TaxonomyNode]
     total: int
+    did_you_mean: str | None = None
 
 
 class PredictionErrorOut(Out):
@@ -346,10 +347,24 @@ class PredictionErrorOut(Out):
     distance: float
 
 
+class TablePreview(Out):
+    """A table as it would be read. text, label: the columns that the model would take. problem: why it would take none."""
+
+    encoding: str
+    columns: list[str]
+    rows: list[list[str]]
+    text: list[str]
+    label: list[str]
+    problem: str | None
+
+
 class EvaluateOut(Out):
-    """The evaluation of a model on a table; `left_out` rows could not be used."""
+    """The evaluation of a model on a table; `left_out` rows could not be used. text, label: the columns that were read."""
 
     model: str
+    text: list[str]
+    label: list[str]
+    encoding: str
     documents: int
     left_out: int
     report: dict[str, Any]

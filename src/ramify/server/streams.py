@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from threading import Condition, Lock
 from typing import IO
@@ -22,7 +22,7 @@ LONGEST = 1 << 23  # bytes of a line
 
 
 class ByteInput:
-    """Chunks in from an event loop, lines out in a thread.
+    """Chunks in from an event loop, and out in a thread.
 
     on_wait: called in that thread before it waits for input, so that finished results go out first.
     """
@@ -53,21 +53,10 @@ class ByteInput:
             self._has_ended, self._failure = True, self._failure or failure
             self._changed.notify()
 
-    def lines(self) -> Iterator[bytes]:
-        """Every line with its end; only the last may lack one."""
-        begun = bytearray()  # an incomplete line
+    def chunks(self) -> Iterator[bytes]:
+        """The chunks as they come."""
         while (chunk := self._take()) is not None:
-            pieces = BytesIO(chunk).readlines()
-            if begun and pieces[0].endswith(b"\n"):
-                yield bytes(begun + pieces.pop(0))
-                begun.clear()
-            if pieces and not pieces[-1].endswith(b"\n"):
-                begun += pieces.pop()
-            if len(begun) > LONGEST:
-                raise line_too_long()
-            yield from pieces
-        if begun:
-            yield bytes(begun)
+            yield chunk
 
     def _take(self) -> bytes | None:
         """The next bytes; None at the end."""
@@ -85,6 +74,23 @@ class ByteInput:
             if self._held <= HELD:
                 self._loop.call_soon_threadsafe(self._room.set)
             return chunk
+
+
+def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Every line with its end; only the last may lack one."""
+    begun = bytearray()  # an incomplete line
+    for chunk in chunks:
+        pieces = BytesIO(chunk).readlines()
+        if begun and pieces and pieces[0].endswith(b"\n"):
+            yield bytes(begun + pieces.pop(0))
+            begun.clear()
+        if pieces and not pieces[-1].endswith(b"\n"):
+            begun += pieces.pop()
+        if len(begun) > LONGEST:
+            raise line_too_long()
+        yield from pieces
+    if begun:
+        yield bytes(begun)
 
 
 class ByteOutput:

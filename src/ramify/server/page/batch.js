@@ -1,14 +1,15 @@
 // Classify a file of texts, row by row as the answers come.
-// Ids for tests: #batch-file, #batch-column, #batch-top, #batch-confidence, #batch-go, #batch-cancel, #batch-progress,
-// #batch-status, #batch-problem, and rows.js: #batch-rows, #filter-text, #filter-label, #filter-below, #filter-problems, #sort,
-// #page-status, #page-next, #page-previous, #download-all, #download-shown, #queue-below, #queue-go, #queue-note, #branches.
+// Ids for tests: table-chooser.js with the stem batch, #batch-top, #batch-confidence, #batch-go, #batch-cancel, #batch-progress,
+// #batch-status, #batch-problem, and rows.js: #batch-rows, #rows-source, #filter-text, #filter-label, #filter-below,
+// #filter-problems, #sort, #page-status, #page-next, #page-previous, #download-all, #download-shown, #queue-below, #queue-go,
+// #queue-note, #branches.
 
 import { ask, lostConnection, ApiError, makeLane } from "/page/api.js";
 import { announce, button, count, el, field, replace, countOf } from "/page/dom.js";
-import { acceptDrop, kindOf } from "/page/drop.js";
-import { showNote, showProblem } from "/page/notices.js";
+import { showProblem } from "/page/notices.js";
 import { makeRows } from "/page/rows.js";
 import { state } from "/page/state.js";
+import { makeTableChooser } from "/page/table-chooser.js";
 
 const REDRAW = 250; // milliseconds between looks at what has come
 
@@ -19,62 +20,59 @@ export function makeBatch() {
   const rows = makeRows();
   const controls = makeControls();
   const progress = makeProgress(() => lane.stop());
-  let file = null;
-
-  const take = (chosen) => {
-    file = kindOf(chosen) ? chosen : null;
-    replace(problem);
-    controls.chosen.textContent = file ? `Ready: ${file.name}, ${sizeOf(file.size)}` : "";
-    controls.go.disabled = !file;
-    if (!file) showNote(problem, `${chosen.name} is not a table the page can send. Choose a .csv, .tsv, .jsonl or .ndjson file.`, "problem");
-  };
+  let isRunning = false;
+  const update = () => (controls.go.disabled = isRunning || !chooser.table());
+  const chooser = makeTableChooser({ stem: "batch", label: "Drop a table here (CSV, TSV, JSON Lines, Excel), or choose one", onChange: () => update() });
 
   const run = async () => {
     const signal = lane.start();
-    const model = state.model;
+    const [model, table] = [state.model, chooser.table()];
+    if (!table) return;
     replace(problem);
-    rows.start(model, controls.column.value.trim());
-    progress.start(file);
-    controls.go.disabled = true;
+    rows.start(model);
+    progress.start(table);
+    isRunning = true;
+    update();
     try {
-      await classifyFile(file, controls.params(model), signal, (found) => {
+      const params = { model, ...table.params, ...controls.params(), echo: true, paths: true };
+      await classifyTable(table, params, signal, (columns) => rows.readFrom(columns), (found) => {
         rows.add(found);
         progress.count(found.length);
       });
       progress.end("Done");
     } catch (error) {
-      progress.end(error.name === "AbortError" ? "Stopped" : "Interrupted");
-      if (error.name !== "AbortError") showProblem(problem, error, run);
+      const isStopped = error.name === "AbortError";
+      progress.end(isStopped ? "Stopped" : "Interrupted");
+      if (!isStopped) showProblem(problem, withAdvice(error), run);
     }
     rows.end();
-    controls.go.disabled = false;
+    isRunning = false;
+    update();
   };
 
-  controls.file.addEventListener("change", () => controls.file.files[0] && take(controls.file.files[0]));
   controls.go.addEventListener("click", run);
   const card = el("section", { class: "card", "aria-labelledby": "batch-file-title" },
-    el("h2", { id: "batch-file-title" }, "File"), controls.element, problem, progress.element);
-  acceptDrop(card, take);
+    el("h2", { id: "batch-file-title" }, "File"), el("div", { class: "stack" }, chooser.element, controls.element), problem, progress.element);
   const element = el("section", { "aria-labelledby": "batch-title" }, el("h1", { id: "batch-title" }, "Classify a file"), card, rows.element);
   return { element, open() {} };
 }
 
 function makeControls() {
-  const file = el("input", { type: "file", id: "batch-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson" });
-  const column = el("input", { id: "batch-column", autocomplete: "off", placeholder: "detected", size: "14" });
   const top = el("input", { type: "number", id: "batch-top", min: "1", max: "100", value: "1" });
   const confidence = el("input", { type: "number", id: "batch-confidence", min: "0", max: "100", value: "0" });
   const go = el("button", { type: "button", class: "main", id: "batch-go", disabled: true }, "Classify");
-  const chosen = el("strong", { class: "chosen" });
-  const params = (model) => ({
-    model, text: column.value.trim(), echo: true, paths: true,
+  const params = () => ({
     top: top.valueAsNumber > 1 ? top.valueAsNumber : undefined,
     threshold: confidence.valueAsNumber > 0 ? confidence.valueAsNumber / 100 : undefined,
   });
-  const element = el("div", { class: "stack" },
-    el("div", { class: "drop-zone" }, el("label", { for: "batch-file" }, "Drop a CSV, TSV, JSONL or NDJSON file here, or choose one"), file, chosen),
-    el("div", { class: "options-row" }, field("Column of the texts", column), field("Labels per row", top), field("Confidence needed, %", confidence), go));
-  return { element, file, column, go, chosen, params };
+  const element = el("div", { class: "options-row" }, field("Labels per row", top), field("Confidence needed, %", confidence), go);
+  return { element, go, params };
+}
+
+// What a person can do about a table that the server cannot read.
+function withAdvice(error) {
+  if (error.code !== "table") return error;
+  return new ApiError(error.status, error.code, `${error.message} Choose other columns or another encoding above, or save the table again as CSV.`);
 }
 
 function makeProgress(cancel) {
@@ -94,14 +92,14 @@ function makeProgress(cancel) {
   };
   return {
     element,
-    async start(file) {
+    async start(table) {
       [done, total, begun, shown] = [0, 0, performance.now(), 0];
       element.hidden = false;
       stop.hidden = false;
       meter.removeAttribute("value");
-      status.textContent = "Sending the file …";
-      total = await countRows(file);
-      meter.max = Math.max(total, 1);
+      status.textContent = "Reading the file …";
+      total = await countRows(table).catch(() => 0);
+      meter.max = total || 1;
     },
     count(number) {
       done += number;
@@ -112,28 +110,30 @@ function makeProgress(cancel) {
       meter.max = total;
       draw(true, word);
       stop.hidden = true;
-      announce(status.textContent);
+      element.hidden = word === "Interrupted" && done === 0; // the message says it all
+      if (!element.hidden) announce(status.textContent);
     },
   };
 }
 
 // Line ends are a good guess at the rows; texts with line ends in them make it too high.
-async function countRows(file) {
+async function countRows({ body, type }) {
   let ends = 0;
   let last = 10;
-  for (const reader = file.stream().getReader(); ; ) {
+  for (const reader = body.stream().getReader(); ; ) {
     const { done, value } = await reader.read();
     if (done) break;
     for (let place = value.indexOf(10); place >= 0; place = value.indexOf(10, place + 1)) ends += 1;
     last = value.at(-1) ?? last;
   }
-  const header = kindOf(file) === "application/x-ndjson" ? 0 : 1;
-  return Math.max(0, ends + (last === 10 ? 0 : 1) - header);
+  const header = type === "application/x-ndjson" ? 0 : 1;
+  return Math.max(0, ends + (last === 10 || last === 0 ? 0 : 1) - header);
 }
 
-async function classifyFile(file, params, signal, onRows) {
-  const headers = { "Content-Type": kindOf(file), Accept: "application/x-ndjson" };
-  const response = await ask("/v1/batch", { method: "POST", params, headers, body: file, signal });
+async function classifyTable({ body, type }, params, signal, onColumns, onRows) {
+  const headers = { "Content-Type": type, Accept: "application/x-ndjson" };
+  const response = await ask("/v1/batch", { method: "POST", params, headers, body, signal });
+  onColumns(columnsOf(response) ?? params.text);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -143,6 +143,11 @@ async function classifyFile(file, params, signal, onRows) {
     onRows(lines.filter(Boolean).map(parseRow));
     if (done) return;
   }
+}
+
+// The columns that the server has read, as it says itself.
+function columnsOf(response) {
+  return response.headers.get("Ramify-Text")?.split(",").map(decodeURIComponent);
 }
 
 async function read(reader) {
@@ -158,8 +163,4 @@ function parseRow(line) {
   const row = JSON.parse(line);
   if (row.error) throw new ApiError(503, row.error.code, `The answers broke off: ${row.error.message}`);
   return row;
-}
-
-function sizeOf(bytes) {
-  return bytes < 1000 ? `${bytes} bytes` : bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

@@ -1,17 +1,18 @@
 // Classify one text and see why.
-// Ids for tests: #text, #classify-go, #text-clear, #text-file, #classify-problem, #answer (the tree; [data-node]), #confidence,
-// #confidence-value, #stop-sentence, #marked, #why, #why-steps button[data-step], #why-not, #why-back, risk.js: #risk, #risk-value,
-// #risk-sentence, and feedback.js: #say-right, #say-wrong, #ask-colleague, #feedback-note, #wrong-dialog, #wrong-label, #wrong-comment, #wrong-send.
+// Ids for tests: #text, #classify-go, #text-clear, #text-file, #classify-problem, #headline, #answer (the tree; [data-node]),
+// #marked, #why, #why-steps button[data-step], #why-not, #why-back, certainty.js: #certainty, #certainty-value,
+// #certainty-sentence, #by-probability, #by-guarantee, and feedback.js: #say-right, #say-wrong, #ask-colleague, #feedback-note, #wrong-dialog, #wrong-label, #wrong-comment, #wrong-send.
 
 import { makeAnswer } from "/page/prediction.js";
 import { makeLane, post } from "/page/api.js";
+import { makeCertainty } from "/page/certainty.js";
 import { afterPause, announce, button, el, field } from "/page/dom.js";
 import { acceptDrop } from "/page/drop.js";
 import { makeFeedback } from "/page/feedback.js";
 import { attempt, showNote } from "/page/notices.js";
-import { makeRisk } from "/page/risk.js";
 import { makeSearch } from "/page/search.js";
 import { modelInfo, state } from "/page/state.js";
+import { answerInWords } from "/page/stops.js";
 import { makeWhy } from "/page/why.js";
 
 const RUNNERS_UP = 6;
@@ -25,7 +26,7 @@ export function makeClassify() {
   const input = el("textarea", { id: "text", rows: "7", dir: "auto", spellcheck: "false", placeholder: "Paste a text here, or drop a .txt file." });
   const why = makeWhy({ onBack: () => showExplanation(run.first) });
   const answer = makeAnswer({ onChoose: (item) => chooseNode(item) });
-  const risk = makeRisk({ onAnswer: (labels) => answer.showGuaranteed(labels) });
+  const certainty = makeCertainty({ onStops: answer.showStops, onGuaranteed: answer.showGuaranteed });
   const feedback = makeFeedback({ current: () => run });
   const whyNot = makeSearch({ label: "Why not …?", id: "why-not", onPick: (node) => explainOther(node.label), placeholder: "Find the label you expected" });
   let run = null; // the text and the model at hand, and what has been found out about them
@@ -66,11 +67,11 @@ export function makeClassify() {
     feedback.clear();
     if (found.first) found.known.set(found.first.explained.label, found.first);
     answer.show(found.result, [found.first].filter(Boolean));
-    risk.show(found);
+    certainty.show(found);
     if (found.result.problem) showNote(problem, found.result.problem, "problem");
     if (found.first) showExplanation(found.first);
     else why.clear(found.unexplained);
-    announce(answer.sentence());
+    announce(answerInWords(found.result.labels));
   };
 
   const showExplanation = (explanation, step = lastChoice(explanation)) => {
@@ -93,6 +94,7 @@ export function makeClassify() {
       if (!known.has(label)) known.set(label, await post("/v1/explain", { text, model, label }, signal));
       if (signal.aborted) return;
       answer.show(run.result, [...known.values()]);
+      certainty.show(run);
       showExplanation(known.get(label));
     }, signal);
   };
@@ -116,7 +118,8 @@ export function makeClassify() {
   acceptDrop(textCard, take);
   const empty = el("div", { class: "empty" }, el("img", { src: "/page/icon.svg", alt: "", width: "56", height: "56" }),
     el("p", {}, "The prediction opens here as a branch of the taxonomy, with the probability of each node."));
-  const results = el("div", { class: "results", hidden: true }, answer.element, risk.element, feedback.element);
+  const results = el("div", { class: "results", hidden: true },
+    el("div", { class: "headline-row" }, answer.headline, feedback.element), feedback.notes, answer.tree, certainty.element);
   const whySection = el("section", { class: "card", id: "why", "aria-labelledby": "why-title", hidden: true }, why.head,
     el("div", { class: "two" }, why.bars, el("div", {}, why.said, whyNot.element)));
   const markedCard = el("section", { class: "card marked-card", id: "marked", "aria-labelledby": "marked-title", hidden: true },

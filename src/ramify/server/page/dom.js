@@ -99,7 +99,7 @@ export function when(iso) {
 
 /** A path of titles, one after the other, with separators that are not read aloud. */
 export function pathLine(titles, props = {}) {
-  const parts = titles.map((title, i) => [i > 0 && el("span", { class: "gt", "aria-hidden": "true" }, "›"), el("bdi", {}, title)]);
+  const parts = titles.map((title, i) => [i > 0 && el("span", { class: "gt", "aria-hidden": "true" }, "›"), i > 0 && " ", el("bdi", {}, title)]); // the line may break at the space
   return el("span", { ...props, class: `path ${props.class ?? ""}` }, parts.flat());
 }
 

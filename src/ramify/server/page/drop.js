@@ -26,8 +26,25 @@ const KINDS = {
   jsonl: "application/x-ndjson",
   ndjson: "application/x-ndjson",
 };
+const SHEETS = {
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  ods: "application/vnd.oasis.opendocument.spreadsheet",
+  xls: "application/vnd.ms-excel",
+};
+const ENDS = (kinds) => Object.keys(kinds).map((end) => `.${end}`);
+
+export const ACCEPTED = [...ENDS(KINDS), ...ENDS(SHEETS)].join(",");
 
 /** The content type for a table by the end of its name, or null for what is no table we know. */
 export function kindOf(file) {
-  return KINDS[file.name.toLowerCase().split(".").at(-1)] ?? null;
+  return KINDS[endOf(file)] ?? null;
+}
+
+/** The content type for a spreadsheet by the end of its name, or null. */
+export function sheetKindOf(file) {
+  return SHEETS[endOf(file)] ?? null;
+}
+
+function endOf(file) {
+  return file.name.toLowerCase().split(".").at(-1);
 }

@@ -1,15 +1,16 @@
 // How good the model is: the report of its training, or a labelled file of one's own.
-// Ids for tests: #evaluate-file, #evaluate-text, #evaluate-label, #evaluate-go, #evaluate-problem, #evaluate-status,
+// Ids for tests: table-chooser.js with the stem evaluate, #evaluate-go, #evaluate-problem, #evaluate-status,
 // #report (with report.js: .figure, #report-levels, #report-nodes, #report-confusions), #errors, .error, #errors-more.
 
 import { ask, get, makeLane } from "/page/api.js";
-import { announce, button, count, el, field, replace, countOf } from "/page/dom.js";
-import { acceptDrop, kindOf } from "/page/drop.js";
+import { namesLine } from "/page/columns.js";
+import { announce, button, count, el, replace, countOf } from "/page/dom.js";
 import { ladder, sharedDepth } from "/page/ladder.js";
-import { attempt, showNote } from "/page/notices.js";
+import { attempt } from "/page/notices.js";
 import { makePaths } from "/page/paths.js";
 import { drawReport } from "/page/report.js";
 import { modelInfo, state } from "/page/state.js";
+import { makeTableChooser } from "/page/table-chooser.js";
 
 const EXAMPLES = 20;
 const SHOWN = 5; // of them at first
@@ -22,21 +23,11 @@ export function makeEvaluate() {
   const status = el("p", { id: "evaluate-status", role: "status", class: "hint" });
   const report = el("div", { id: "report", class: "stack" });
   const errors = el("div", { id: "errors" });
-  const file = el("input", { type: "file", id: "evaluate-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson" });
-  const text = el("input", { id: "evaluate-text", autocomplete: "off", placeholder: "detected", size: "14" });
-  const label = el("input", { id: "evaluate-label", autocomplete: "off", placeholder: "detected", size: "14" });
   const go = el("button", { type: "button", class: "main", id: "evaluate-go", disabled: true }, "Evaluate");
-  const chosen = el("strong", { class: "chosen" });
-  let table = null;
+  let isRunning = false;
   let shownModel = null;
-
-  const take = (given) => {
-    table = kindOf(given) ? given : null;
-    go.disabled = !table;
-    chosen.textContent = table ? `Ready: ${table.name}` : "";
-    replace(problem);
-    if (!table) showNote(problem, `${given.name} is not a table the page can send. Choose a .csv, .tsv or .jsonl file.`, "problem");
-  };
+  const update = () => (go.disabled = isRunning || !chooser.table());
+  const chooser = makeTableChooser({ stem: "evaluate", label: "Drop a table of texts and their true labels here, or choose one", wantsLabels: true, onChange: () => update() });
 
   const showStored = () => {
     const signal = lane.start();
@@ -54,32 +45,32 @@ export function makeEvaluate() {
 
   const evaluate = () => {
     const signal = lane.start();
-    const model = state.model;
+    const [model, table] = [state.model, chooser.table()];
+    if (!table) return undefined;
     status.textContent = `Evaluating ${model} on ${table.name} …`;
-    go.disabled = true;
+    isRunning = true;
+    update();
     return attempt(problem, async () => {
-      const params = { model, text: text.value.trim(), label: label.value.trim(), examples: EXAMPLES };
-      const response = await ask("/v1/evaluate", { method: "POST", params, headers: { "Content-Type": kindOf(table) }, body: table, signal });
+      const params = { model, ...table.params, examples: EXAMPLES };
+      const response = await ask("/v1/evaluate", { method: "POST", params, headers: { "Content-Type": table.type }, body: table.body, signal });
       const found = await response.json();
       const drawn = await drawErrors(found.errors, model);
       if (signal.aborted) return;
       const left = found.left_out ? ` ${countOf(found.left_out, "row")} left out.` : "";
-      status.textContent = `${model} on ${table.name}: ${countOf(found.documents, "document")}.${left}`;
+      replace(status, `${model} on ${table.name}: ${countOf(found.documents, "document")}.${left} The text was read from `, namesLine(found.text), ", and the labels from ", namesLine(found.label), ".");
       replace(report, drawReport(found.report));
       replace(errors, drawn);
       announce(status.textContent);
     }, signal).then((isDone) => {
-      go.disabled = false;
+      isRunning = false;
+      update();
       if (!isDone && !signal.aborted) status.textContent = "";
     });
   };
 
-  file.addEventListener("change", () => file.files[0] && take(file.files[0]));
   go.addEventListener("click", evaluate);
   const card = el("section", { class: "card stack", "aria-labelledby": "own-title" }, el("h2", { id: "own-title" }, "Your own labelled file"),
-    el("div", { class: "drop-zone" }, el("label", { for: "evaluate-file" }, "Drop a table of texts and their true labels here, or choose one"), file, chosen),
-    el("div", { class: "options-row" }, field("Column of the texts", text), field("Column of the labels", label), go), problem);
-  acceptDrop(card, take);
+    chooser.element, el("div", { class: "options-row" }, go), problem);
   const element = el("section", { "aria-labelledby": "evaluate-title" }, el("h1", { id: "evaluate-title" }, "How good is it?"), card, status, report, errors);
 
   return {

@@ -7,7 +7,7 @@ import { attempt, showNote } from "/page/notices.js";
 import { makeLabelPicker } from "/page/search.js";
 import { mayReview, reviewer } from "/page/state.js";
 
-/** The buttons below an answer; `current()` gives {text, model, isMultiLabel} of the answer on the page. */
+/** The buttons beside an answer; `current()` gives {text, model, isMultiLabel} of the answer on the page. */
 export function makeFeedback({ current }) {
   const note = el("div", { id: "feedback-note", role: "status" });
   const problem = el("div", { id: "feedback-problem" });
@@ -22,12 +22,12 @@ export function makeFeedback({ current }) {
   const wrong = () => askForRight(current(), (values, run) =>
     say(async () => decide(await queue(run), { action: "correct", ...values }), "Noted, with the right label. Thank you."));
   const element = mayReview()
-    ? el("div", { class: "feedback" }, el("div", { class: "actions", role: "group", "aria-label": "Is this prediction right?" },
+    ? el("div", { class: "actions", role: "group", "aria-label": "Is this prediction right?" },
         button("Right", accept, { id: "say-right", class: "good" }),
         button("Wrong…", wrong, { id: "say-wrong", class: "bad" }),
-        button("Ask a colleague", ask, { id: "ask-colleague" })), problem, note)
+        button("Ask a colleague", ask, { id: "ask-colleague" }))
     : el("div", {});
-  return { element, clear };
+  return { element, notes: el("div", {}, problem, note), clear };
 }
 
 /** Send a decision about a queued document. */
@@ -46,14 +46,19 @@ function askForRight(run, onSend) {
   const send = el("button", { type: "submit", class: "main", id: "wrong-send", disabled: true }, "Send");
   const picker = makeLabelPicker({
     label: run.isMultiLabel ? "Which labels are right?" : "Which label is right?", id: "wrong-label",
-    many: () => run.isMultiLabel, model: () => run.model, onChange: (picked) => (send.disabled = !picked.length),
+    many: () => run.isMultiLabel, model: () => run.model, onChange: (picked) => (send.disabled = !picked.length), onSend: () => form.requestSubmit(),
   });
   const comment = el("input", { id: "wrong-comment", autocomplete: "off" });
   const dialog = el("dialog", { id: "wrong-dialog", "aria-labelledby": "wrong-title" });
   const form = el("form", { method: "dialog" }, el("h2", { id: "wrong-title" }, "What would be right?"), picker.element,
-    field("Why? (optional)", comment), el("div", { class: "actions" }, send, button("Cancel", () => dialog.close())));
+    el("p", { class: "hint keys-line" }, el("kbd", {}, "Enter"), " takes a label, and once more sends it."), field("Why? (optional)", comment), el("div", { class: "actions" }, send, button("Cancel", () => dialog.close())));
   form.addEventListener("submit", () => onSend({ labels: picker.labels(), comment: comment.value.trim() || undefined }, run));
-  dialog.addEventListener("close", () => dialog.remove());
+  const leave = () => dialog.close(); // it belongs to the view that is left
+  window.addEventListener("hashchange", leave);
+  dialog.addEventListener("close", () => {
+    window.removeEventListener("hashchange", leave);
+    dialog.remove();
+  });
   dialog.append(form);
   document.body.append(dialog);
   dialog.showModal();

@@ -1,56 +1,43 @@
-// The answer as a branch of the taxonomy, and how far down it goes at a chosen confidence. Ids for tests: see classify.js.
+// The answer in a line and as a branch of the taxonomy. Ids for tests: see classify.js.
 
-import { bar, el, percent } from "/page/dom.js";
+import { bar, el, pathLine, percent, replace } from "/page/dom.js";
+import { NO_LABEL, stopsAt } from "/page/stops.js";
 import { Tree } from "/page/tree.js";
 
-const JOIN = " › ";
 const CHANGED = 0.01; // so much must a rule change a value before it is worth a word
 
-/** Tree and slider. `show(result, explanations)` draws, `mark(step)` shows which step is being explained. */
+/** Headline and tree. `show(result, explanations)` draws, `mark(step)` shows which step is being explained. */
 export function makeAnswer({ onChoose }) {
+  const headline = el("div", { id: "headline" });
   const tree = new Tree({ label: "Where the text belongs", id: "answer", drawRow, onChoose });
-  const slider = el("input", { type: "range", id: "confidence", min: "0", max: "100", step: "1", value: "0", "aria-describedby": "stop-sentence" });
-  const value = el("output", { id: "confidence-value", for: "confidence" });
-  const sentence = el("p", { id: "stop-sentence" });
   let labels = [];
   let items = new Map();
-  let safe = new Set(); // nodes within the accepted risk
   let hadFocus = false; // drawing the tree anew must not throw out who is walking in it
 
-  const weigh = () => {
-    const confidence = slider.valueAsNumber / 100;
-    value.textContent = `${slider.value}%`;
-    slider.setAttribute("aria-valuetext", `${slider.value}%`);
-    tree.element.style.setProperty("--at", confidence);
-    const stops = stopsAt(labels, confidence);
-    sentence.textContent = inWords(labels, stops, confidence);
-    markStops(items, labels, stops);
-  };
-  slider.addEventListener("input", weigh);
-  const markSafe = () => {
-    for (const [key, item] of items) {
-      item.isSafe = safe.has(key);
-      item.li?.classList.toggle("guaranteed", item.isSafe);
-      item.li?.querySelector(":scope > .row .guarantee-badge")?.classList.toggle("shown", item.isSafe);
-    }
-  };
-
   return {
-    element: el("div", {}, tree.element,
-      el("div", { class: "confidence" }, el("label", { for: "confidence" }, "Confidence needed"), slider, value), sentence),
-    sentence: () => sentence.textContent,
+    headline,
+    tree: tree.element,
     show(result, explanations) {
       labels = result.labels;
       hadFocus = tree.element.contains(document.activeElement);
       const found = branchesOf(result, explanations);
       items = found.items;
+      replace(headline, drawHeadline(labels));
       tree.show(found.roots);
-      weigh();
-      markSafe();
     },
+    /** Show where the answer stops if every node has to be so probable. */
+    showStops(confidence) {
+      tree.element.style.setProperty("--at", confidence);
+      markStops(items, labels, stopsAt(labels, confidence));
+    },
+    /** Show the labels within the accepted risk; null for none. */
     showGuaranteed(kept) {
-      safe = new Set((kept ?? []).map((label) => keyOf(label.path)));
-      markSafe();
+      const safe = new Set((kept ?? []).map((label) => keyOf(label.path)));
+      for (const [key, item] of items) {
+        item.isSafe = safe.has(key);
+        item.li?.classList.toggle("guaranteed", item.isSafe);
+        item.li?.querySelector(":scope > .row .guarantee-badge")?.classList.toggle("shown", item.isSafe);
+      }
     },
     mark(step) {
       const item = step && [...items.values()].find((one) => one.name === step.name);
@@ -60,39 +47,12 @@ export function makeAnswer({ onChoose }) {
   };
 }
 
-/** For each label the deepest node of its path that is at least so likely; null where there is none. */
-export function stopsAt(labels, confidence) {
-  return labels.map(({ path, probabilities }) => {
-    const depth = probabilities.findLastIndex((probability) => probability >= confidence);
-    return depth < 0 ? null : { path: path.slice(0, depth + 1), probability: probabilities[depth], isWhole: depth === path.length - 1 };
-  });
-}
-
-function inWords(labels, stops, confidence) {
-  if (!labels.length) return "No label: no node is probable enough for the decision rule.";
-  const kept = mostSpecific(stops.filter(Boolean));
-  const at = percent(confidence);
-  if (!kept.length) return `At ${at} there would be no label: the most probable branch has ${percent(Math.max(...labels.map((label) => label.probabilities[0])))}.`;
-  const whole = kept.filter((stop) => stop.isWhole).map(named);
-  const short = kept.filter((stop) => !stop.isWhole).map(named);
-  const gone = labels.filter((_, i) => !stops[i]).map((label) => label.path.at(-1));
-  if (confidence === 0) return `Prediction: ${whole.join("; ")}.`;
-  const parts = [
-    whole.length && `goes all the way to ${whole.join(" and to ")}`,
-    short.length && `would stop at ${short.join(" and at ")}`,
-    gone.length && `would leave out ${gone.join(" and ")}`,
-  ].filter(Boolean);
-  return `At ${at} the prediction ${parts.join(", and ")}.`;
-}
-
-function named(stop) {
-  return `${stop.path.join(JOIN)} (${percent(stop.probability)})`;
-}
-
-// Two labels that stop at the same node are one answer, and one that stops above another adds nothing to it.
-function mostSpecific(stops) {
-  const paths = stops.map((stop) => `${stop.path.join("\0")}\0`);
-  return stops.filter((_, i) => !paths.some((path, j) => path.startsWith(paths[i]) && (path !== paths[i] || j < i)));
+// The answer in a line: the path of each label, and how probable it is.
+function drawHeadline(labels) {
+  if (!labels.length) return el("p", { class: "headline-label" }, NO_LABEL);
+  return labels.map(({ path, probabilities }) => el("p", { class: "headline-label" },
+    path.length > 1 && [pathLine(path.slice(0, -1), { class: "above" }), el("span", { class: "unseen" }, " › ")],
+    el("b", {}, el("bdi", {}, path.at(-1))), " ", el("span", { class: "sure" }, el("span", { class: "number" }, percent(probabilities.at(-1))), el("span", { class: "unseen" }, " probable"))));
 }
 
 function markStops(items, labels, stops) {
@@ -158,7 +118,7 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge guarantee-badge ${item.isSafe ? "shown" : ""}` }, "within the risk")),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge guarantee-badge ${item.isSafe ? "shown" : ""}` }, "certain enough")),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),

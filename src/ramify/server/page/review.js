@@ -26,12 +26,11 @@ export function makeReview() {
   const agreement = makeAgreement();
   const picker = makeLabelPicker({
     label: "The right label", id: "review-label", many: () => modelInfo()?.is_multi_label, model: () => current()?.model ?? state.model,
-    onChange: (picked) => (buttons.correct.disabled = !picked.length || !current()),
+    onChange: (picked) => (buttons.correct.disabled = !picked.length || !current()), onSend: () => send("correct"),
   });
   picker.input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !picker.input.value && picker.labels().length) send("correct");
-    else if (event.key === "Escape" && !picker.input.value) picker.input.blur();
-    else return;
+    if (event.key !== "Escape" || picker.input.value) return;
+    picker.input.blur();
     event.preventDefault();
     event.stopImmediatePropagation();
   }, { capture: true });

@@ -1,7 +1,8 @@
 // What came of a batch: all rows in memory, a page of them on the screen. Ids for tests: see batch.js.
 
 import { post, saveFile } from "/page/api.js";
-import { bar, button, count, el, field, percent, replace, countOf } from "/page/dom.js";
+import { joinedText, namesLine } from "/page/columns.js";
+import { bar, button, count, el, field, newId, percent, replace, countOf } from "/page/dom.js";
 import { attempt, showNote } from "/page/notices.js";
 import { mayReview, state } from "/page/state.js";
 import { csvOf } from "/page/table-file.js";
@@ -9,10 +10,12 @@ import { csvOf } from "/page/table-file.js";
 const PAGE = 25;
 const REDRAW = 300; // milliseconds
 const TEXT = 240; // characters of a text in the table
+const EXAMPLE = 120; // characters of the text that says what was read
+const SUGGESTED = 300; // labels for the filter
 const CHUNK = { texts: 500, characters: 1_000_000 }; // of one request to queue documents
 const ORDERS = { file: "As in the file", unsure: "Least confident first", sure: "Most confident first" };
 
-/** The table; `start`, then `add(rows)` as they come, then `end`. */
+/** The table; `start`, `readFrom(columns)`, then `add(rows)` as they come, then `end`. It is hidden while it has no rows. */
 export function makeRows() {
   const filters = makeFilters(() => redraw(true));
   const body = el("tbody");
@@ -20,6 +23,7 @@ export function makeRows() {
   const branches = el("ul", { class: "bars", id: "branches" });
   const note = el("div", { id: "queue-note", role: "status" });
   const title = el("h2", { id: "rows-title" });
+  const source = el("p", { class: "hint", id: "rows-source" });
   let all = [];
   let shown = [];
   let run = {};
@@ -31,6 +35,7 @@ export function makeRows() {
     if (fromStart) pager.reset();
     drawPage();
     drawBranches(branches, all, (branch) => filters.setLabel(branch));
+    drawSource(source, run.columns, all);
     queueing.update();
   };
   const redrawSoon = () => (timer ??= setTimeout(redraw, REDRAW));
@@ -43,7 +48,7 @@ export function makeRows() {
 
   const element = el("div", { hidden: true },
     el("section", { class: "card", "aria-labelledby": "branches-title" }, el("h2", { id: "branches-title" }, "By branch"), branches),
-    el("section", { class: "card", "aria-labelledby": "rows-title" }, title, filters.element,
+    el("section", { class: "card", "aria-labelledby": "rows-title" }, title, source, filters.element,
       el("div", { class: "scroll", tabindex: "0", role: "group", "aria-labelledby": "rows-title" }, drawTable(body)), pager.element,
       el("div", { class: "actions" },
         button("Download all as CSV", () => save(all, "ramify-all.csv"), { id: "download-all" }),
@@ -53,38 +58,46 @@ export function makeRows() {
 
   return {
     element,
-    start(model, column) {
-      [all, shown, run] = [[], [], { model, column }];
-      element.hidden = false;
+    start(model) {
+      [all, shown, run] = [[], [], { model, columns: [] }];
+      element.hidden = true;
+      filters.forget();
       title.textContent = `Rows, classified by ${model}`;
       replace(note);
       redraw(true);
     },
+    readFrom(columns) {
+      run.columns = columns;
+    },
     add(rows) {
-      for (const row of rows) all.push(toRecord(row, run));
+      for (const row of rows) all.push(toRecord(row, run.columns));
+      filters.suggest(rows);
+      element.hidden = !all.length;
       redrawSoon();
     },
     end: redraw,
   };
 }
 
-function toRecord(found, run) {
+function toRecord(found, columns) {
   const row = found.row ?? {};
-  run.column ||= textColumn(row);
-  const text = typeof found.row === "string" ? found.row : String(row[run.column] ?? "");
+  const text = joinedText(row, columns);
   const confidence = found.labels.length ? Math.min(...found.labels.map((one) => one.probability)) : 0; // as sure as the least sure label
   return { line: found.line, text, row, labels: found.labels, others: found.others ?? [], problem: found.problem ?? null, confidence, lower: text.toLowerCase() };
 }
 
-// The server finds the column of texts by itself, but does not say which one: the usual name, or else the longest value.
-function textColumn(row) {
-  const names = Object.keys(row);
-  return names.find((name) => name.toLowerCase() === "text") ?? names.sort((a, b) => String(row[b]).length - String(row[a]).length)[0] ?? "";
+// Which columns the server read as the text, with one example.
+function drawSource(box, columns, rows) {
+  const first = rows.find((row) => row.text);
+  const text = first && (first.text.length > EXAMPLE ? `${first.text.slice(0, EXAMPLE)} …` : first.text);
+  replace(box, columns.length > 0 && ["The text was read from ", namesLine(columns), first ? [`, such as in line ${count(first.line)}: `, el("q", { dir: "auto" }, text)] : "."].flat());
 }
 
 function makeFilters(onChange) {
   const text = el("input", { type: "search", id: "filter-text", size: "16" });
-  const label = el("input", { type: "search", id: "filter-label", size: "16" });
+  const known = el("datalist", { id: newId("labels") });
+  const names = new Set(); // branches and labels that came, for the help while typing
+  const label = el("input", { type: "search", id: "filter-label", size: "16", list: known.id });
   const below = el("input", { type: "number", id: "filter-below", min: "0", max: "100", placeholder: "any" });
   const problems = el("input", { type: "checkbox", id: "filter-problems" });
   const order = el("select", { id: "sort" }, Object.entries(ORDERS).map(([value, name]) => el("option", { value }, name)));
@@ -97,9 +110,22 @@ function makeFilters(onChange) {
     const sign = order.value === "sure" ? -1 : 1;
     return found.sort((a, b) => sign * (a.confidence - b.confidence) || a.line - b.line);
   };
-  const element = el("div", { class: "options-row filters" }, field("Text has", text), field("Label or path begins with", label), field("Below, %", below),
+  const element = el("div", { class: "options-row filters" }, field("Text has", text), field("Label or path begins with", label), known, field("Below, %", below),
     field("Order", order), el("label", { class: "check" }, problems, "Problems only"));
-  return { element, apply, setLabel: (start) => ((label.value = start), onChange()) };
+  const suggest = (rows) => {
+    for (const { label: name, path } of rows.flatMap((row) => row.labels)) {
+      for (const one of [path[0], name]) {
+        if (names.size >= SUGGESTED || names.has(one)) continue;
+        names.add(one);
+        known.append(el("option", { value: one }));
+      }
+    }
+  };
+  const forget = () => {
+    names.clear();
+    replace(known);
+  };
+  return { element, apply, suggest, forget, setLabel: (start) => ((label.value = start), onChange()) };
 }
 
 // A label is meant by how it is written, or by the titles of its path: "tv" finds all of the branch TV.
@@ -133,9 +159,11 @@ function makePager(onTurn) {
 }
 
 function drawTable(body) {
-  const head = (text, kind = "text") => el("th", { class: kind, scope: "col" }, text);
-  return el("table", { class: "rows", id: "batch-rows" },
-    el("thead", {}, el("tr", {}, head("Line", ""), head("Text"), head("Label"), head("Confidence"), head("", ""))), body);
+  // the roles by name, since on a phone the rows are laid out as cards, which are no table to a screen reader
+  const head = (text, kind = "text") => el("th", { class: kind, scope: "col", role: "columnheader" }, text);
+  body.setAttribute("role", "rowgroup");
+  return el("table", { class: "rows", id: "batch-rows", role: "table", "aria-labelledby": "rows-title" },
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head("Line", ""), head("Text"), head("Label"), head("Confidence"), head("", ""))), body);
 }
 
 function drawRow(row) {
@@ -145,11 +173,11 @@ function drawRow(row) {
   };
   const labels = row.labels.map((one) => el("div", { dir: "auto" }, one.label, row.labels.length > 1 && el("span", { class: "hint" }, ` ${percent(one.probability)}`)));
   const others = row.others.map((one) => el("div", { class: "hint", dir: "auto" }, `${one.label} ${percent(one.probability)}`));
-  return el("tr", { data: { line: row.line } }, el("td", {}, count(row.line)),
-    el("td", { class: "text", dir: "auto" }, row.text.length > TEXT ? `${row.text.slice(0, TEXT)} …` : row.text),
-    el("td", { class: "text" }, row.problem && el("div", { class: "trouble" }, row.problem), labels, others, !row.problem && !labels.length && "no label"),
-    el("td", {}, row.labels.length > 0 && el("div", { class: "mini" }, bar(row.confidence), el("span", { class: "number" }, percent(row.confidence)))),
-    el("td", {}, row.text && button("Why?", why, { class: "link", "aria-label": `Why? Line ${row.line}` })));
+  return el("tr", { role: "row", data: { line: row.line } }, el("td", { role: "cell" }, count(row.line)),
+    el("td", { role: "cell", class: "text", dir: "auto" }, row.text.length > TEXT ? `${row.text.slice(0, TEXT)} …` : row.text),
+    el("td", { role: "cell", class: "text" }, row.problem && el("div", { class: "trouble" }, row.problem), labels, others, !row.problem && !labels.length && "no label"),
+    el("td", { role: "cell" }, row.labels.length > 0 && el("div", { class: "mini" }, bar(row.confidence), el("span", { class: "number" }, percent(row.confidence)))),
+    el("td", { role: "cell" }, row.text && button("Why?", why, { class: "link", "aria-label": `Why? Line ${row.line}` })));
 }
 
 function drawBranches(list, rows, onPick) {

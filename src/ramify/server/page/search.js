@@ -48,9 +48,17 @@ export function makeSearch({ label, id, onPick, model = () => state.model, keeps
     replace(list, matches.map((node) => drawOption(node, () => pick(node))));
     list.hidden = !matches.length;
     input.setAttribute("aria-expanded", String(matches.length > 0));
-    const sentence = !matches.length ? "No label has all these words in its path."
+    const nearest = !matches.length && answer.did_you_mean;
+    const sentence = nearest ? `No label has all these words. Did you mean “${nearest}”?`
+      : !matches.length ? "No label has all these words in its path."
       : answer.total > matches.length ? `The first ${matches.length} of ${countOf(answer.total, "label")}; type more to refine the search.` : "";
-    replace(note, sentence && el("p", { class: "hint" }, sentence));
+    const useNearest = () => {
+      input.value = nearest;
+      input.focus();
+      run();
+    };
+    const hint = nearest ? ["No label has all these words. Did you mean ", button(nearest, useNearest, { class: "link", data: { action: "did-you-mean" } }), "?"] : sentence;
+    replace(note, sentence && el("p", { class: "hint" }, hint));
     announce(matches.length ? `${countOf(matches.length, "label")} found. Use the arrow keys.` : sentence);
   };
   const run = async () => {
@@ -92,8 +100,8 @@ function drawOption(node, onPick) {
   return option;
 }
 
-/** A search that collects labels: many if `many` says so, else the last one chosen. */
-export function makeLabelPicker({ label, id, many, model, onChange = () => {} }) {
+/** A search that collects labels: many if `many` says so, else the last one chosen. Enter in an empty box sends them. */
+export function makeLabelPicker({ label, id, many, model, onChange = () => {}, onSend }) {
   let picked = [];
   const chips = el("ul", { class: "chips", "aria-label": "Chosen labels" });
   const draw = () => {
@@ -107,5 +115,11 @@ export function makeLabelPicker({ label, id, many, model, onChange = () => {} })
   };
   const add = (node) => set(many() ? [...picked.filter((one) => one.label !== node.label), node] : [node]);
   const search = makeSearch({ label, id, model, onPick: add });
+  search.input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || search.input.value || !picked.length) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    onSend();
+  }, { capture: true });
   return { element: el("div", { class: "picker" }, search.element, chips), input: search.input, set, add, labels: () => picked.map((node) => node.label) };
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -11,7 +12,16 @@ from starlette.types import Receive, Scope, Send
 
 from ramify.data.columns import Columns
 from ramify.errors import RamifyError
-from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
+from ramify.server.batches import (
+    BODY,
+    BatchRequest,
+    Column,
+    TextColumns,
+    content_kind,
+    predict_lines,
+    told_columns,
+    without_options,
+)
 from ramify.server.bounds import Slot
 from ramify.server.dependencies import ModelWithRule, Parts, Reader, refusals
 from ramify.server.errors import ApiError, defect, gone
@@ -21,6 +31,7 @@ from ramify.server.predictions import queue_texts, queue_uncertain
 from ramify.server.schemas import LabelName, Probability, Risk
 from ramify.server.services import Services
 from ramify.server.streams import ByteInput, ByteOutput
+from ramify.server.table_encodings import EncodingQuery
 from ramify.workflows import Prediction, PredictOptions
 from ramify.workflows.predictor import MOST, Predictor
 
@@ -30,7 +41,12 @@ STREAM_BYTES = 3 << 26  # of memory for a table that is classified while it come
 SENT = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
 Labels = Annotated[list[LabelName], Query(max_length=100)]
 PLAIN = {kind: {"schema": {"type": "string"}} for kind in SENT.values()}
-PREDICTIONS = {"content": PLAIN, "description": "Predictions, row by row."}
+MOST_NAMES = 4_000  # bytes of the header that names the text columns
+HEADERS = {
+    "Ramify-Encoding": {"schema": {"type": "string"}, "description": "The encoding that was told or found."},
+    "Ramify-Text": {"schema": {"type": "string"}, "description": "The text columns, percent-encoded, comma-separated."},
+}
+PREDICTIONS = {"content": PLAIN, "headers": HEADERS, "description": "Predictions, row by row."}
 
 
 @router.post(
@@ -48,11 +64,12 @@ async def batch(
     risk: Annotated[Risk | None, Query()] = None,
     nodes: Annotated[int, Query(ge=1, le=10)] = 1,
     by_branch: Annotated[bool, Query()] = False,
-    text: Annotated[Column, Query(description="The column with the text, or several: title,body; found when left out.")] = None,
+    text: TextColumns = [],  # noqa: B006
     id: Annotated[Column, Query(description="A column to return with each prediction (default: id).")] = None,
     echo: Annotated[bool, Query(description="Return the rows with their predictions, in NDJSON.")] = False,
     paths: Annotated[bool, Query(description="Return labels with their paths, in NDJSON.")] = False,
     queue_below: Annotated[Probability | None, Query(description="Queue documents with a lower confidence for review.")] = None,
+    encoding: EncodingQuery = None,
 ) -> Response:
     """Classify a table row by row; predictions are sent while the table is still uploaded."""
     input_format = "ndjson" if content_kind(request) == "jsonl" else "csv"
@@ -63,10 +80,11 @@ async def batch(
     served.check_labels([*within, *without])
     options = PredictOptions(top, threshold, tuple(within), tuple(without), risk, nodes, by_branch)
     predictor = await services.slow_pool.run(services.settings.limits.seconds, served.predictor, options)
-    like = served.classifier.figures_.get("columns", {}).get("text")
+    like = served.classifier.figures_.get("columns")
     accepted = request.headers.get("accept", "")
     output_format = next((kind for kind, name in SENT.items() if name in accepted), input_format)
-    ask = BatchRequest(input_format, output_format, text, id, echo, paths, like, services.settings.limits.characters)
+    longest = services.settings.limits.characters
+    ask = BatchRequest(input_format, output_format, told_columns(text), id, echo, paths, like, longest, encoding)
     request.state.reserve(STREAM_BYTES)
     slot = await services.uploads.enter("other tables are being processed")  # the response frees it
     return _Duplex(services, slot, served, predictor, ask, queue_below, caller.name)
@@ -92,6 +110,7 @@ class _Duplex(Response):
         self._caller, self._seconds = by, services.settings.limits.upload_seconds
         self._loop = asyncio.get_running_loop()
         self._documents = 0
+        self._layout: list[tuple[bytes, bytes]] = []
         self._has_begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,7 +163,7 @@ class _Duplex(Response):
         threads = self._services.settings.threads
         failure: ApiError | None = defect()
         try:
-            request = (source, self._predictor, self._ask, threads, sink.put, self._note)
+            request = (source, self._predictor, self._ask, threads, sink.put, self)
             await self._services.table_pool.run(None, predict_lines, *request)
             failure = None
         except ApiError as error:
@@ -158,7 +177,8 @@ class _Duplex(Response):
         """Send the predictions; an error before anything was sent is a refusal, and later the last line."""
         while (piece := await sink.take()) is not None:
             if not self._has_begun:
-                headers = [(b"content-type", SENT[self._ask.output_format].encode()), (b"cache-control", b"no-store")]
+                kind = SENT[self._ask.output_format].encode()
+                headers = [(b"content-type", kind), (b"cache-control", b"no-store"), *self._layout]
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
                 self._has_begun = True
             async with asyncio.timeout(self._seconds):
@@ -177,7 +197,14 @@ class _Duplex(Response):
         elif self._ask.output_format == "ndjson":
             await send({"type": "http.response.body", "body": bytes(refusal(failure).body) + b"\n"})
 
-    def _note(self, predictions: list[Prediction], text: Columns) -> None:
+    def note_layout(self, text: Columns, encoding: str) -> None:
+        """Called in a thread before anything is sent: tell it in headers."""
+        self._layout = [(b"ramify-encoding", encoding.encode())]
+        names = ",".join(quote(name, safe="") for name in text.texts).encode()
+        if len(names) <= MOST_NAMES:
+            self._layout.append((b"ramify-text", names))
+
+    def note_batch(self, predictions: list[Prediction], text: Columns) -> None:
         """Called in a thread for each batch: count it and queue uncertain predictions."""
         self._documents += len(predictions)
         self._services.metrics.documents.labels(self._served.name, "/v1/batch").inc(len(predictions))

@@ -10,13 +10,25 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 
 from ramify.data import read_corpus
+from ramify.data.columns import split_names
+from ramify.data.tables import find_format
 from ramify.errors import RamifyError
 from ramify.metrics.evaluation import MAX_DENSE
-from ramify.server.batches import BODY, SEPARATORS, Column, check_columns, content_kind, without_options
+from ramify.server.batches import (
+    BODY,
+    SEPARATORS,
+    LabelColumns,
+    TextColumns,
+    check_columns,
+    content_kind,
+    told_columns,
+    without_options,
+)
 from ramify.server.dependencies import ModelWithRule, NodeNumbers, Parts, parse_object, refusals
 from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.model_registry import ServedModel
 from ramify.server.schemas import EvaluateOut
+from ramify.server.table_encodings import EncodingQuery
 from ramify.workflows.evaluation import PredictionError, evaluate_with_errors
 
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
@@ -37,14 +49,15 @@ async def evaluate(
     request: Request,
     services: Parts,
     served: ModelWithRule,
-    text: Column = None,
-    label: Column = None,
+    text: TextColumns = [],  # noqa: B006 - FastAPI copies it
+    label: LabelColumns = [],  # noqa: B006
     label_separator: Annotated[str | None, Query(min_length=1, max_length=10)] = None,
     hierarchy: Literal["original", "modified"] = "original",
     costs: Annotated[
         NodeNumbers, Query(description="Costs of the H-loss by node name, as a JSON object; other nodes have 1.")
     ] = None,
     examples: Annotated[int, Query(ge=0, le=200, description="How many wrong predictions to show.")] = 20,
+    encoding: EncodingQuery = None,
 ) -> EvaluateOut:
     """Compare predictions with the labels of a table; columns are found if not given."""
     kind, counted = content_kind(request), parse_object("costs", costs) or None
@@ -54,7 +67,8 @@ async def evaluate(
             path = Path(folder) / f"table.{kind}"
             seconds = services.settings.limits.upload_seconds
             await _save_body(request, path, kind, seconds, len(served.taxonomy))
-            columns = {"text": text, "label": label, "label_separator": label_separator}
+            columns = {"text": told_columns(text), "label": told_columns(label), "label_separator": label_separator}
+            columns["encoding"] = encoding
             made = await services.table_pool.run(seconds, _evaluate, served, path, columns, hierarchy, examples, counted)
             return EvaluateOut(**made)
     except asyncio.CancelledError:
@@ -121,12 +135,16 @@ def _evaluate(
     try:
         found = classifier.figures_.get("columns", {})
         columns["label_separator"] = columns["label_separator"] or found.get("label_separator")
+        columns["encoding"] = find_format(path, columns["encoding"]).encoding
         corpus = read_corpus(path, **columns, like=found, is_label=served.taxonomy.__contains__)
         report, errors = evaluate_with_errors(classifier, corpus.labelled(), hierarchy, examples, costs)
     except RamifyError as error:
         raise ApiError(422, "table", without_options(str(error).replace(str(path), "the table"))) from None
     return {
         "model": served.name,
+        "text": split_names(corpus.found["text"], [corpus.found["text"]], "text"),
+        "label": corpus.found["label"],
+        "encoding": columns["encoding"],
         "documents": report.documents,
         "left_out": len(corpus) - report.documents + len(corpus.bad_rows),
         "report": report.as_dict(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -9,6 +10,8 @@ from fastapi import APIRouter, Query
 from ramify.server.dependencies import Parts, RequestedModel, refusals
 from ramify.server.model_registry import ServedModel
 from ramify.server.schemas import Matches, TaxonomyNode, TaxonomyPart
+
+MOST_WORDS, MOST_ALIKE = 8, 5_000  # words of a query to put right, and words to compare each with
 
 router = APIRouter(prefix="/v1/taxonomy", tags=["taxonomy"])
 
@@ -45,7 +48,9 @@ async def search(
 ) -> Matches:
     """Nodes whose path has every word of the query."""
     found = await services.slow_pool.run(services.settings.limits.seconds, find_nodes, served, query)
-    return Matches(model=served.name, matches=[to_node(served, node) for node in found[:limit]], total=len(found))
+    nearest = None if found else await services.slow_pool.run(services.settings.limits.seconds, nearest_query, served, query)
+    matches = [to_node(served, node) for node in found[:limit]]
+    return Matches(model=served.name, matches=matches, total=len(found), did_you_mean=nearest)
 
 
 def find_nodes(served: ServedModel, query: str) -> list[int]:
@@ -56,6 +61,22 @@ def find_nodes(served: ServedModel, query: str) -> list[int]:
     titles, depth = served.taxonomy.titles, served.taxonomy.depth
     found = [node for node, line in enumerate(served.search_lines) if all(word in line for word in words)]
     return sorted(found, key=lambda node: (not all(word in titles[node].casefold() for word in words), int(depth[node])))
+
+
+def nearest_query(served: ServedModel, query: str) -> str | None:
+    """The query with words of the taxonomy in place of mistyped ones, if it then finds something."""
+    words = query.casefold().split()[:MOST_WORDS]
+    near = [
+        word if any(word in line for line in served.search_lines) else _nearest(word, served.search_words) for word in words
+    ]
+    found = " ".join(word for word in near if word)
+    return found if all(near) and find_nodes(served, found) else None
+
+
+def _nearest(word: str, known: dict[tuple[str, int], list[str]]) -> str | None:
+    """A known word like a mistyped one: with the same first letter, and about as long; no others, since each takes time."""
+    alike = [one for length in range(len(word) - 2, len(word) + 3) for one in known.get((word[:1], length), ())]
+    return next(iter(get_close_matches(word, alike[:MOST_ALIKE], n=1, cutoff=0.7)), None)
 
 
 def to_node(served: ServedModel, node: int) -> TaxonomyNode:
