@@ -136,7 +136,7 @@ def test_lines_are_answered_in_order(live):
         ("application/x-ndjson", b"", 422, "body is empty"),
         ("application/x-ndjson", b"text,label\nparcel,x\n", 422, "not JSON"),
         ("text/csv", b"", 422, "empty"),
-        ("text/csv", b"a,a\n1,2\n", 422, "two columns"),
+        ("text/csv", b"a,a\n1,2\n", 422, "no column looks like text"),
         ("text/csv", b"\xff\xfea\x00", 422, "no column looks like text"),
         ("text/csv", b"\xff\xfea\x00\n", 422, "not utf-16"),
         ("text/csv", b"\xff,b\n1,2\n", 422, "UTF-8"),

@@ -100,7 +100,7 @@ def test_an_evaluation_says_how_it_read_the_table(client, written):
     made = client.post("/v1/evaluate", content=table, headers=CSV, params={"text": "words", "label": "right"}).json()
     assert (made["encoding"], made["text"], made["label"], made["documents"]) == (written, ["words"], ["right"], 1)
     wrong = client.post("/v1/evaluate", content=table, headers=CSV, params={"encoding": "utf-32"})
-    assert "utf-32" in refused(wrong, 422)
+    assert "utf-32" in refused(wrong, 422).lower()
 
 
 # ---- columns --------------------------------------------------------------------------------------------------------------
