@@ -97,11 +97,14 @@ def draw_browse(page: Page, address: str, folder: Path, look: str) -> None:
 
 
 def draw_batch(page: Page, address: str, folder: Path, look: str) -> None:
-    """A table that has been classified."""
+    """A table before and after it has been classified."""
     page.goto(f"{address}/#batch")
     page.set_input_files("#batch-file", folder / "tickets.csv")
+    page.wait_for_selector("#batch-preview table")
+    keep(page, f"page-table{look}")
     page.click("#batch-go")
     page.wait_for_timeout(4_000)
+    page.evaluate("document.querySelector('#batch-status').scrollIntoView()")
     keep(page, f"page-batch{look}")
 
 

@@ -1,6 +1,6 @@
 // Choosing columns of a table, and its first rows. For tests: #ID, #ID input[value="COLUMN"].
 
-import { el, newId, replace } from "/page/dom.js";
+import { el, newId, replace, shortened } from "/page/dom.js";
 
 const SHOWN_COLUMNS = 20;
 const SHOWN_CELL = 90; // characters
@@ -41,7 +41,7 @@ export function drawPreview({ columns, rows }, kinds) {
   const places = shown.map((name) => columns.indexOf(name));
   const captionId = newId("preview");
   const head = shown.map((name) => el("th", { class: "text", scope: "col" }, el("bdi", {}, name), kinds.has(name) && [" ", el("span", { class: "badge" }, kinds.get(name))]));
-  const body = rows.map((row) => el("tr", {}, places.map((place, i) => el("td", { class: `text ${kinds.has(shown[i]) ? "" : "unused"}`, dir: "auto" }, cut(row[place])))));
+  const body = rows.map((row) => el("tr", {}, places.map((place, i) => el("td", { class: `text ${kinds.has(shown[i]) ? "" : "unused"}`, dir: "auto" }, shortened(row[place], SHOWN_CELL)))));
   const left = columns.length - shown.length;
   return el("div", { class: "scroll preview", tabindex: "0", role: "group", "aria-labelledby": captionId }, el("table", {},
     el("caption", { id: captionId }, `The first rows${left > 0 ? `, without ${left} columns` : ""}`),
@@ -57,8 +57,4 @@ export function joinedText(row, columns) {
 /** Names in a sentence: title, subject and body. */
 export function namesLine(names) {
   return names.map((name, i) => [i > 0 && (i === names.length - 1 ? " and " : ", "), el("b", {}, el("bdi", {}, name))]).flat();
-}
-
-function cut(text) {
-  return text.length > SHOWN_CELL ? `${text.slice(0, SHOWN_CELL)} …` : text;
 }

@@ -91,6 +91,11 @@ export function signed(number, digits = 2) {
   return Number(size) === 0 ? size : `${number < 0 ? "−" : "+"}${size}`;
 }
 
+/** The beginning of a text, without a broken word at its end. */
+export function shortened(text, most) {
+  return text.length > most ? `${text.slice(0, most).replace(/\s\S{0,20}$/, "")} …` : text;
+}
+
 /** A date as people read it. */
 export function when(iso) {
   const date = new Date(iso);

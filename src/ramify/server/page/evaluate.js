@@ -4,7 +4,7 @@
 
 import { ask, get, makeLane } from "/page/api.js";
 import { namesLine } from "/page/columns.js";
-import { announce, button, count, el, replace, countOf } from "/page/dom.js";
+import { announce, button, count, el, replace, shortened, countOf } from "/page/dom.js";
 import { ladder, sharedDepth } from "/page/ladder.js";
 import { attempt } from "/page/notices.js";
 import { makePaths } from "/page/paths.js";
@@ -98,9 +98,8 @@ function drawMore(rest) {
 }
 
 function drawError(error, truth, said) {
-  const text = error.text.length > TEXT ? `${error.text.slice(0, TEXT)} …` : error.text;
   return el("article", { class: "error", data: { line: error.line } },
-    el("p", { dir: "auto" }, text),
+    el("p", { dir: "auto" }, shortened(error.text, TEXT)),
     el("p", { class: "hint" }, `Line ${count(error.line)}, ${countOf(error.distance, "step")} from the true label.`),
     el("div", { class: "two" },
       el("div", {}, el("h3", {}, "True"), truth.map((path) => ladder(path, [], partingBadge(path, said)))),

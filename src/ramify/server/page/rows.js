@@ -2,7 +2,7 @@
 
 import { post, saveFile } from "/page/api.js";
 import { joinedText, namesLine } from "/page/columns.js";
-import { bar, button, count, el, field, newId, percent, replace, countOf } from "/page/dom.js";
+import { bar, button, count, el, field, newId, percent, replace, shortened, countOf } from "/page/dom.js";
 import { attempt, showNote } from "/page/notices.js";
 import { mayReview, state } from "/page/state.js";
 import { csvOf } from "/page/table-file.js";
@@ -89,8 +89,7 @@ function toRecord(found, columns) {
 // Which columns the server read as the text, with one example.
 function drawSource(box, columns, rows) {
   const first = rows.find((row) => row.text);
-  const text = first && (first.text.length > EXAMPLE ? `${first.text.slice(0, EXAMPLE)} …` : first.text);
-  replace(box, columns.length > 0 && ["The text was read from ", namesLine(columns), first ? [`, such as in line ${count(first.line)}: `, el("q", { dir: "auto" }, text)] : "."].flat());
+  replace(box, columns.length > 0 && ["The text was read from ", namesLine(columns), first ? [`, such as in line ${count(first.line)}: `, el("q", { dir: "auto" }, shortened(first.text, EXAMPLE))] : "."].flat());
 }
 
 function makeFilters(onChange) {
@@ -174,7 +173,7 @@ function drawRow(row) {
   const labels = row.labels.map((one) => el("div", { dir: "auto" }, one.label, row.labels.length > 1 && el("span", { class: "hint" }, ` ${percent(one.probability)}`)));
   const others = row.others.map((one) => el("div", { class: "hint", dir: "auto" }, `${one.label} ${percent(one.probability)}`));
   return el("tr", { role: "row", data: { line: row.line } }, el("td", { role: "cell" }, count(row.line)),
-    el("td", { role: "cell", class: "text", dir: "auto" }, row.text.length > TEXT ? `${row.text.slice(0, TEXT)} …` : row.text),
+    el("td", { role: "cell", class: "text", dir: "auto" }, shortened(row.text, TEXT)),
     el("td", { role: "cell", class: "text" }, row.problem && el("div", { class: "trouble" }, row.problem), labels, others, !row.problem && !labels.length && "no label"),
     el("td", { role: "cell" }, row.labels.length > 0 && el("div", { class: "mini" }, bar(row.confidence), el("span", { class: "number" }, percent(row.confidence)))),
     el("td", { role: "cell" }, row.text && button("Why?", why, { class: "link", "aria-label": `Why? Line ${row.line}` })));

@@ -4,7 +4,7 @@
 
 import { ask, makeLane } from "/page/api.js";
 import { drawPreview, joinedText, makeColumnPicker, namesLine } from "/page/columns.js";
-import { el, field, replace } from "/page/dom.js";
+import { el, field, replace, shortened } from "/page/dom.js";
 import { ACCEPTED, acceptDrop, kindOf, sheetKindOf } from "/page/drop.js";
 import { makeEncodingChooser } from "/page/encodings.js";
 import { attempt, showNote } from "/page/notices.js";
@@ -124,9 +124,8 @@ function sentenceOf({ columns, rows, problem }, texts, labels) {
   if (!texts.length) return problem ? `Choose the column of the text. The server says: ${problem}` : "Choose the column of the text.";
   if (labels && !labels.length) return "Choose the column of the true labels.";
   const first = rows.map((row) => joinedText(Object.fromEntries(columns.map((name, i) => [name, row[i]])), texts)).find(Boolean) ?? "";
-  const example = first.length > EXAMPLE ? `${first.slice(0, EXAMPLE)} …` : first;
   return ["The model reads ", namesLine(texts), texts.length > 1 && ", joined", labels && [", and the true labels are in ", namesLine(labels)].flat(),
-    example ? [". The first text: ", el("q", { dir: "auto" }, example)] : "."].flat();
+    first ? [". The first text: ", el("q", { dir: "auto" }, shortened(first, EXAMPLE))] : "."].flat();
 }
 
 function sizeOf(bytes) {
