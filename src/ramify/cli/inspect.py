@@ -10,7 +10,17 @@ from typer import Argument, Option
 
 import ramify
 from ramify.cli.console import literal, output, print_json, progress_shown
-from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, Sheet, TextColumn, Trust, load_model
+from ramify.cli.options import (
+    AsJson,
+    Encoding,
+    LabelColumn,
+    LabelSeparator,
+    MergeSpellings,
+    Sheet,
+    TextColumn,
+    Trust,
+    load_model,
+)
 from ramify.errors import InputError, suggest
 
 MOST_FEATURES = 1 << 24  # of a model whose words of a node are shown
@@ -25,6 +35,7 @@ def inspect(
     taxonomy_file: Annotated[Path | None, Option("--taxonomy", help="Check labels against this taxonomy.")] = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
+    merge_spellings: MergeSpellings = False,
     levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
@@ -58,7 +69,8 @@ def inspect(
             known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
-            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label, encoding=encoding, sheet=sheet)
+            columns |= {"encoding": encoding, "sheet": sheet, "merge_spellings": merge_spellings}
+            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label)
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
         else:
@@ -110,7 +122,9 @@ def _find_kind(path: Path) -> str:
         from ramify.data.folders import is_document_folder
 
         return "data" if is_document_folder(path) else "model"
-    return "taxonomy" if is_taxonomy_file(path) else "data"
+    from ramify.data.tables import is_binary_table
+
+    return "data" if is_binary_table(path) or not is_taxonomy_file(path) else "taxonomy"
 
 
 def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:

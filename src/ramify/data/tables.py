@@ -72,6 +72,12 @@ def with_encoding(path: Path, given: TableFormat) -> TableFormat:
     return replace(given, encoding=find_encoding(path))
 
 
+def is_binary_table(path: Path) -> bool:
+    """Whether a file begins like a spreadsheet or Parquet, whatever its name."""
+    with open_binary(path) as file:
+        return file.read(START).startswith((b"PAR1", ZIP, OLE))
+
+
 def find_kind(path: Path, encoding: str | None = None) -> str:
     """csv, jsonl, parquet, spreadsheet, folder or svmlight: by the suffix, or else by the first bytes."""
     if is_document_folder(path):
