@@ -1,5 +1,9 @@
-"""Draw the pictures of the documentation from the bundled corpus: ``make pictures`` (needs Chromium)."""
+"""Draw the pictures of the documentation from the bundled corpus: ``make pictures`` (needs Chromium).
 
+``python docs/draw_pictures.py tutorial`` draws those of the tutorial only.
+"""
+
+import contextlib
 import csv
 import json
 import re
@@ -10,17 +14,27 @@ import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+import openpyxl
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from ramify.cli.main import main as ramify
 from ramify.data import load_electronics
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES, TABLES = Path(__file__).parent / "images", Path(__file__).parent / "tables"
 QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
 TEXT = "My parcel was due on Monday, and the tracking has not moved since."
+TICKET = "Where is it? I paid on Monday and the parcel was due on Thursday."
+SHEET = """
+body { margin: 0; background: #fff } table { border-collapse: collapse; font: 13px "Liberation Sans", Arial, sans-serif }
+th { background: #eef1f3; color: #555; font-weight: normal; min-width: 28px } td, th { border: 1px solid #d5dadd; height: 26px }
+td { padding: 0 6px; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 236px }
+td:nth-child(6) { max-width: 330px } tr:nth-child(2) td { font-weight: bold }
+"""
 SYSTEMS = {"support": "shrinkage-nb", "linear": "hr-svm"}
 
 
@@ -32,6 +46,9 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder, chromium = Path(name), driver.chromium.launch(executable_path=browser, args=QUIET)
+        draw_tutorial(chromium, folder / "tutorial")
+        if "tutorial" in sys.argv[1:]:
+            return
         ramify(["demo", "--model", str(folder / "model"), "--report", str(folder / "report.html")])
         report = chromium.new_page(viewport={"width": 1100, "height": 1340})
         report.goto((folder / "report.html").as_uri())
@@ -39,7 +56,7 @@ def main() -> None:
         write_table(folder / "tickets.csv")
         for model, system in SYSTEMS.items():
             ramify(["train", str(folder / "tickets.csv"), "--system", system, "--model", str(folder / model)])
-        with serving(folder) as address:
+        with serving([str(folder / model) for model in SYSTEMS], folder) as address:
             for look in ("light", "dark"):
                 page = chromium.new_context(viewport={"width": 1200, "height": 860}, color_scheme=look).new_page()
                 page.goto(address)
@@ -58,9 +75,8 @@ def write_table(path: Path) -> None:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """A server with the model, and its address."""
-    models = [str(folder / name) for name in SYSTEMS]
+def serving(models: list[str], folder: Path) -> Iterator[str]:
+    """A server with models, and its address."""
     command = [sys.executable, "-m", "ramify.cli.main", "serve", *models, "--port", "0", "--log-level", "warning"]
     server = subprocess.Popen([*command, "--reviews", str(folder / "reviews.db")], stderr=subprocess.PIPE, text=True)
     try:
@@ -77,6 +93,48 @@ def keep(page: Page, name: str, **options: Any) -> None:
     """Photograph what the window shows."""
     page.wait_for_timeout(700)
     page.screenshot(path=IMAGES / f"{name}.png", **options)
+
+
+def draw_tutorial(chromium: Browser, folder: Path) -> None:
+    """The table, the report and the served model of the tutorial."""
+    shutil.copytree(TABLES, folder)
+    reading = ["tickets.xlsx", "--text", "Title,Body", "--merge-spellings"]
+    page = chromium.new_page()
+    page.set_content(render_sheet(folder / "tickets.xlsx", n_rows=9))
+    photograph(page, "table", 262)
+    with contextlib.chdir(folder):
+        ramify(["train", *reading, "--model", "out", "--report", "report.html"])
+        ramify(["audit", *reading, "--max-issues", "12", "--out", "issues.jsonl"])
+        ramify(["reviews", "add", "reviews.db", "issues.jsonl", "--model", "out"])
+    page.goto((folder / "report.html").as_uri())
+    photograph(page, "report", 1010)
+    with serving([str(folder / "out")], folder) as address:
+        page.goto(f"{address}/#classify")
+        page.fill("#text", TICKET)
+        page.wait_for_selector("#answer [data-node]")
+        photograph(page, "classify", 742)
+        page.goto(f"{address}/#review")
+        page.wait_for_selector("#review-accept")
+        photograph(page, "review", 940)
+
+
+def photograph(page: Page, name: str, height: int) -> None:
+    """Keep a picture of the tutorial, with a window as high as what it has to show."""
+    page.set_viewport_size({"width": 1000, "height": height})
+    keep(page, f"tutorial-{name}")
+
+
+def render_sheet(path: Path, n_rows: int) -> str:
+    """The first rows of a spreadsheet as a page that looks like one."""
+    rows = list(openpyxl.load_workbook(path).active.iter_rows(max_row=n_rows, values_only=True))
+    heads = "".join(f"<th>{letter}" for letter in " ABCDE")
+    lines = [f"<tr><th>{k}" + "".join(f"<td>{show_cell(cell)}" for cell in row) for k, row in enumerate(rows, start=1)]
+    return f"<style>{SHEET}</style><table><tr>{heads}{''.join(lines)}</table>"
+
+
+def show_cell(cell: Any) -> str:
+    """A cell as a spreadsheet shows it."""
+    return "" if cell is None else escape(f"{cell:%d/%m/%Y}" if isinstance(cell, datetime) else str(cell))
 
 
 def draw_classify(page: Page, address: str, folder: Path, look: str) -> None:

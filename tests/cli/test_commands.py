@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import openpyxl
 import pytest
 
 from ramify.cli.main import RAMIFY, Command, main
@@ -113,6 +114,23 @@ def test_inspect_tells_models_data_and_taxonomies_apart(capsys, model, tickets, 
         assert ramify(capsys, "inspect", path)[0] == 0
     _, out, _ = ramify(capsys, "inspect", tickets)
     assert "Orders 12" in out
+
+
+def test_inspect_reads_a_spreadsheet_and_merges_spellings(capsys, tmp_path):
+    book = openpyxl.Workbook()
+    for row in [
+        ("Body", "Category"),
+        *[(f"parcel {i} is late", "Orders > Late") for i in range(6)],
+        ("no parcel", "orders > late"),
+    ]:
+        book.active.append(row)
+    book.save(tmp_path / "tickets.xlsx")
+    code, out, err = ramify(capsys, "inspect", tmp_path / "tickets.xlsx", "--json")
+    assert code == 0, err
+    assert json.loads(out)["taxonomy"]["nodes"] == 4
+    assert "probably one label: 'orders > late' beside 'Orders > Late'; --merge-spellings" in err
+    code, out, err = ramify(capsys, "inspect", tmp_path / "tickets.xlsx", "--json", "--merge-spellings")
+    assert (code, json.loads(out)["taxonomy"]["nodes"]) == (0, 2), err
 
 
 def test_inspect_shows_the_evidence_and_how_strongly_each_level_is_drawn(capsys, tickets, tmp_path):

@@ -152,7 +152,8 @@ def test_bad_json_rows_are_named(tmp_path, row, reason):
 
 def test_a_file_with_many_bad_rows_is_refused_even_without_strict(tmp_path):
     path = write(tmp_path, "docs.csv", "text,label\n,a\n,b\nfine,c\n")
-    with pytest.raises(DataError, match="2 of 3 rows are bad, and more than one in ten is too many"):
+    expected = "2 of 3 rows are bad, and more than one in ten is too many.* Texts are taken from 'text'; --text names other"
+    with pytest.raises(DataError, match=expected):
         read_corpus(path)
 
 

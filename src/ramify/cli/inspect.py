@@ -71,9 +71,8 @@ def inspect(
             known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file, language=language)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
-            corpus = ramify.data.read_corpus(
-                file, **columns, is_label=is_label, encoding=encoding, sheet=sheet, merge_spellings=merge_spellings
-            )
+            columns |= {"encoding": encoding, "sheet": sheet, "merge_spellings": merge_spellings}
+            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label)
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
             if known is None:

@@ -30,6 +30,7 @@ from ramify.parallel import note, stage
 SAMPLE, SAMPLE_SIZE = 1_000, 1 << 26  # rows to find the columns from, and the bytes of them in memory
 COUNTED = 1 << 16  # bytes that are held before they are counted; one row after the other would take time
 SHOWN_SPELLINGS = SHOWN_REMARKS = 3
+EMPTY = "the text is empty"
 MERGE = "--merge-spellings takes each for one label"
 
 
@@ -176,7 +177,9 @@ def check_corpus(corpus: Corpus, strict: bool, may_be_empty: bool = False) -> No
     n_bad, n_rows = len(corpus.bad_rows), len(corpus.bad_rows) + len(corpus)
     if n_bad and (strict or n_bad > MAX_BAD_FRACTION * n_rows):
         rule = "--strict allows none" if strict else "more than one in ten is too many"
-        raise DataError(f"{n_bad} of {n_rows} rows are bad, and {rule}; fix them. The first: {corpus.bad_rows[0]}.")
+        first = corpus.bad_rows[0]
+        hint = f" Texts are taken from {corpus.found['text']!r}; --text names other columns." if first.reason == EMPTY else ""
+        raise DataError(f"{n_bad} of {n_rows} rows are bad, and {rule}; fix them. The first: {first}.{hint}")
 
 
 def stream_rows(
@@ -211,7 +214,7 @@ def why_not_text(value: Any) -> str | None:
         return "the text is null"
     if not isinstance(value, str):
         return f"the text is {str(value)[:40]}, not a string"
-    return None if value.strip() else "the text is empty"
+    return None if value.strip() else EMPTY
 
 
 @dataclass(slots=True)
