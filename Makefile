@@ -55,18 +55,23 @@ docs: $(VENV)/.test
 tests: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n 2
 
-# The kernels on their own, outside of the environment: make sanitize tests them under the address and undefined-behaviour
-# sanitizers of GCC, make compilers builds them with GCC and Clang, where every warning is an error.
+# The kernels on their own, outside of the environment: make sanitize tests all that uses them under the address and
+# undefined-behaviour sanitizers of GCC (make test: the bindings of all kernels), make compilers builds them with GCC and Clang, where every warning is an error.
 CONFIGURE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) --log-level=WARNING
 SANITIZED := tests/native tests/decisions tests/taxonomy/test_closure.py tests/features/test_vectorizer.py \
   $(patsubst %,tests/learners/test_%.py,bayesian boosting graph_solver hsvm linear_solver naive_bayes shards shrinkage treeboost)
 
-sanitize: $(VENV)/.test
+build/sanitize/.built: $(VENV)/.test $(BUILD)
 	$(CONFIGURE) -B build/sanitize -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRAMIFY_SANITIZE=ON
 	$(BIN)/cmake --build build/sanitize
-	LD_PRELOAD="$(foreach lib,asan ubsan stdc++,$(shell g++ -print-file-name=lib$(lib).so))" ASAN_OPTIONS=detect_leaks=0 \
-	UBSAN_OPTIONS=print_stacktrace=1 RAMIFY_CORE=build/sanitize PYTHONPATH=tests \
-	$(BIN)/python -m pytest -q -n 2 -p other_core $(SANITIZED)
+	@touch $@
+
+WITH_SANITIZERS = LD_PRELOAD="$(foreach lib,asan ubsan stdc++,$(shell g++ -print-file-name=lib$(lib).so))" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 RAMIFY_CORE=build/sanitize PYTHONPATH=tests \
+  $(BIN)/python -m pytest -q -n 2 -p other_core
+
+sanitize: build/sanitize/.built
+	$(WITH_SANITIZERS) $(SANITIZED)
 
 # Kernels with random inputs, under the same sanitizers: a minute with Clang's libFuzzer, which looks for inputs that reach new
 # code (make fuzz-kernels SECONDS=3600), or 20,000 random inputs with GCC in make test.
@@ -78,8 +83,10 @@ build/fuzz_kernels: $(FUZZED) $(NATIVE)
 	@mkdir -p build
 	$(CXX) $(SANITIZERS) -fsanitize=address,undefined $(FUZZED) -o $@
 
-kernels: build/fuzz_kernels
+# every kernel through its binding, too
+kernels: build/fuzz_kernels build/sanitize/.built
 	build/fuzz_kernels 20000
+	HYPOTHESIS_PROFILE=brief $(WITH_SANITIZERS) tests/native
 
 fuzz-kernels:
 	@mkdir -p build/kernel-corpus build/attack-findings
