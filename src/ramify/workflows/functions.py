@@ -163,11 +163,11 @@ def train(
 ) -> TrainResult:
     """Train a classifier on documents, evaluate it, and save it.
 
-    data: a file, directory or pattern in any form that :func:`~ramify.data.read_corpus` reads, or a corpus; or give `texts`,
-    and for each one label or a list of labels. options: :class:`~ramify.workflows.TrainOptions`; or give its fields, and those
-    of :class:`~ramify.workflows.FeatureOptions` and :class:`~ramify.workflows.ReadOptions`, by name: ``system="nb", ngrams=2``.
-    model: directory to save the model to. overwrite: whether a model that is there is replaced, as ``TextClassifier.save``
-    does.
+    data: a file, directory, pattern or data frame in any form that :func:`~ramify.data.read_corpus` reads, or a corpus; or
+    give `texts`, and for each one label or a list of labels. options: :class:`~ramify.workflows.TrainOptions`; or give its
+    fields, and those of :class:`~ramify.workflows.FeatureOptions` and :class:`~ramify.workflows.ReadOptions`, by name:
+    ``system="nb", ngrams=2``. model: directory to save the model to. overwrite: whether a model that is there is replaced, as
+    ``TextClassifier.save`` does.
 
     >>> import ramify
     >>> shop = ramify.data.load_electronics()
@@ -192,9 +192,10 @@ def evaluate(
 ) -> Report:
     """Compare a classifier's predictions with the labels of documents.
 
-    classifier: also the directory of a model. corpus: also a path; or give `texts` and `labels`. hierarchy: "modified" adds F1
-    on the modified hierarchy, in which inner nodes have leaves for their own documents. costs: adds the H-loss with these
-    costs: one number per node, or numbers by node name (others: 1). reading: fields of :class:`~ramify.workflows.ReadOptions`.
+    classifier: also the directory of a model. corpus: also a path or a data frame; or give `texts` and `labels`. hierarchy:
+    "modified" adds F1 on the modified hierarchy, in which inner nodes have leaves for their own documents. costs: adds the
+    H-loss with these costs: one number per node, or numbers by node name (others: 1). reading: fields of
+    :class:`~ramify.workflows.ReadOptions`.
 
     >>> import ramify
     >>> clf = ramify.TextClassifier("nb").fit(["red apple", "black tea"], ["food/fruit", "drink/tea"])
@@ -223,9 +224,9 @@ def compare(
     """Compare systems or models on the same documents, with significance tests.
 
     classifiers: names of systems, with parameters if need be ("nb:alpha=0.1"), directories of models, or classifiers; a list,
-    or a mapping from names to them (default: every system). With one argument, it is the documents: a path or a corpus; or
-    give `texts` and `labels`. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts. For the others see
-    :func:`ramify.workflows.compare`.
+    or a mapping from names to them (default: every system). With one argument, it is the documents: a path, a data frame or a
+    corpus; or give `texts` and `labels`. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts. For the
+    others see :func:`ramify.workflows.compare`.
 
     >>> import ramify
     >>> shop = ramify.data.load_electronics()
@@ -282,10 +283,10 @@ def audit(
 ) -> Audit:
     """Find labels that are probably wrong by cross-validation: no document is scored by a model that was trained on it.
 
-    classifier: a classifier, or the name of a system (default: "lr:C=10"). With one argument, it is the documents: a path or a
-    corpus; or give `texts` and `labels`. max_issues: how many label issues are described, the most likely ones. similarity:
-    fraction of common terms from which on two texts are near-duplicates. min_documents: a class with fewer is reported as
-    tiny. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts.
+    classifier: a classifier, or the name of a system (default: "lr:C=10"). With one argument, it is the documents: a path, a
+    data frame or a corpus; or give `texts` and `labels`. max_issues: how many label issues are described, the most likely
+    ones. similarity: fraction of common terms from which on two texts are near-duplicates. min_documents: a class with fewer
+    is reported as tiny. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts.
 
     >>> import ramify
     >>> shop = ramify.data.load_electronics()
@@ -319,9 +320,9 @@ def tune(
     """Select features, system, C and rule by cross-validation, and train the selected classifier.
 
     classifier: has the taxonomy, the separator of paths and the threads; everything else is tuned, except for what is `fixed`.
-    With one argument, it is the documents: a path or a corpus; or give `texts` and `labels`. seconds: for everything. by: the
-    measure to choose by. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts. For the others see
-    :func:`ramify.workflows.tuning.tune`.
+    With one argument, it is the documents: a path, a data frame or a corpus; or give `texts` and `labels`. seconds: for
+    everything. by: the measure to choose by. settings: fields of :class:`~ramify.workflows.TrainOptions` and its parts. For
+    the others see :func:`ramify.workflows.tuning.tune`.
     """
     classifier, corpus = _first_or_second(classifier, corpus, texts)
     further = {name: settings.pop(name) for name in ("started", "clock", "run_fold") if name in settings}
