@@ -62,13 +62,13 @@ def test_bytes_that_are_no_text_make_the_same_bad_rows(tmp_path_factory, body, s
 @given(BODIES, st.sampled_from([",", ";", "\t"]), st.integers(1, 3))
 def test_the_kernel_reads_what_a_reader_of_single_characters_reads(body, delimiter, n_columns):
     wanted = np.arange(n_columns, dtype=np.int32)
-    columns, lines, size, n_lines, is_odd = read_csv_rows(
-        body.encode(), 0, delimiter.encode(), n_columns, wanted, 1 << 20, True
-    )
+    given = (body.encode(), 0, delimiter.encode(), n_columns, wanted, 1 << 20, True)
+    columns, lines, size, n_lines, is_odd, has_blank = read_csv_rows(*given)
     rows, expected_size, expected_lines, expected_odd = read_rows(body, delimiter, n_columns)
     assert list(zip(lines.tolist(), map(list, zip(*columns, strict=True)), strict=True)) == rows
     assert (size, n_lines) == (len(body[:expected_size].encode()), expected_lines)
     assert is_odd == expected_odd
+    assert has_blank or all(cell.strip() for _, cells in rows for cell in cells)
 
 
 @given(PLAIN)

@@ -26,10 +26,16 @@ LINE_END = re.compile(rb"\r\n|\n|\r")
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Rows of a table, column by column. lines: where they begin. cells: of the wanted columns, by name."""
+    """Rows of a table, column by column.
+
+    lines: where they begin. cells: of the wanted columns, by name; equal ones may be one string. n_bytes: of all columns.
+    may_have_blanks: False where no cell is empty or only white space.
+    """
 
     lines: NDArray[np.int64]
     cells: dict[str, list[str]]
+    n_bytes: int
+    may_have_blanks: bool
 
     def rows(self) -> Iterator[tuple[int, Row | BadRow]]:
         """The same, row by row."""
@@ -51,9 +57,9 @@ def stream_blocks(path: Path, encoding: str, wanted: Sequence[str]) -> Items:
             pass
         while True:
             given = (held.data, held.start, delimiter, width, numbers, limits.MAX_CELL, held.is_last)
-            columns, lines, size, n_lines, is_odd = read_csv_rows(*given)
+            columns, lines, size, n_lines, is_odd, has_blank = read_csv_rows(*given)
             if len(lines):
-                yield RowBlock(lines + held.line, dict(zip(wanted, columns, strict=True)))
+                yield RowBlock(lines + held.line, dict(zip(wanted, columns, strict=True)), size, has_blank)
             held.skip(size, n_lines)
             if is_odd or held.n_bytes > MOST_HELD:
                 odd = next(csv_rows(path, held.lines(), replace(layout, header=held.line - 1), encoding), None)

@@ -31,6 +31,7 @@ SAMPLE, SAMPLE_SIZE = 1_000, 1 << 26  # rows to find the columns from, and the b
 COUNTED = 1 << 16  # bytes that are held before they are counted; one row after the other would take time
 SHOWN_SPELLINGS = SHOWN_REMARKS = 3
 EMPTY = "the text is empty"
+WIDEST = 2  # bytes in Python for one in UTF-8: of few texts all characters take four
 MERGE = "--merge-spellings takes each for one label"
 
 
@@ -246,12 +247,11 @@ class RowCollector:
         if len(self.columns.wanted) != 2:
             return None
         texts, cells = block.cells[self.columns.texts[0]], block.cells[self.columns.labels[0]]
-        if not all(map(str.strip, texts)):
+        if block.may_have_blanks and not all(map(str.strip, texts)):
             return None
         self.cells += cells
         self.lines += block.lines.tolist()
-        width = 1 if all(map(str.isascii, texts)) else 4  # bytes of a character, at most
-        self._count(2 * ROW_SIZE * len(texts) + width * sum(map(len, texts)) + 4 * sum(map(len, cells)))
+        self._count(2 * ROW_SIZE * len(texts) + WIDEST * block.n_bytes)
         return texts
 
     def _take(self, source: str, line: int, row: Row | BadRow) -> Any:

@@ -4,6 +4,10 @@
 #include <array>
 #include <cstring>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace ramify {
 namespace {
 
@@ -71,9 +75,26 @@ class Reader {
 
   End read_plain() {
     const char *start = place_;
-    while (place_ < end_ && !stops_[static_cast<uint8_t>(*place_)]) ++place_;
+    skip_text();
     if (place_ == end_ && !is_last_) return End::cut;
     return finish({start, static_cast<size_t>(place_ - start), false});
+  }
+
+  // Go to the next delimiter or line end.
+  void skip_text() {
+#ifdef __SSE2__
+    const __m128i delimiter = _mm_set1_epi8(layout_.delimiter), feed = _mm_set1_epi8('\n'), back = _mm_set1_epi8('\r');
+    for (; end_ - place_ >= 16; place_ += 16) {
+      const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i *>(place_));
+      const __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(text, feed), _mm_cmpeq_epi8(text, back));
+      const int found = _mm_movemask_epi8(_mm_or_si128(ends, _mm_cmpeq_epi8(text, delimiter)));
+      if (found != 0) {
+        place_ += __builtin_ctz(static_cast<unsigned>(found));
+        return;
+      }
+    }
+#endif
+    while (place_ < end_ && !stops_[static_cast<uint8_t>(*place_)]) ++place_;
   }
 
   End read_quoted() {
