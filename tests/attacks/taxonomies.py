@@ -60,7 +60,9 @@ def _taxonomy(path: Path, case: dict[str, Any]) -> None:
             write_taxonomy(taxonomy, again, name)
         except RamifyError:
             continue
-        assert len(read_taxonomy(again, name)) == len(taxonomy), f"{name} holds another number of nodes"
+        found = read_taxonomy(again, name)
+        # doccano has names only, some of which may look like paths
+        assert name == "doccano" or len(found) == len(taxonomy), f"{name} holds another number of nodes"
 
 
 def _values(path: Path, case: dict[str, Any]) -> None:
