@@ -291,6 +291,12 @@ class ReviewStore:
 
     def _check_kind(self) -> None:
         """Refuse files of other programs and of newer versions, and damaged ones."""
+        try:
+            self._check_header()
+        except UnicodeDecodeError:  # SQLite quotes what it finds in a damaged file, and Python cannot read that
+            raise sqlite3.DatabaseError("the file is damaged") from None
+
+    def _check_header(self) -> None:
         self._base.row_factory = sqlite3.Row
         kind, version = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         is_new = self._is_new()
