@@ -35,6 +35,7 @@ DOCUMENTS = {  # other files that begin like a text
     b"<?xml": "an XML file", b"<table": "a web page",
 }  # fmt: skip
 SHOWN_NAME = 60  # characters
+MOST_NAMED = 600  # characters of all names in a message
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
@@ -51,8 +52,10 @@ class TableFormat:
 
 def list_names(names: Sequence[str]) -> str:
     """Columns in a message."""
-    shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
-    return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    named = [repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20]]
+    while sum(map(len, named)) > MOST_NAMED:
+        named.pop()
+    return ", ".join(named) + (f" and {len(names) - len(named)} more" if len(names) > len(named) else "")
 
 
 def is_file_set(path: str | Path) -> bool:

@@ -22,6 +22,7 @@ from ramify.persistence import are_indices, are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 Floats = NDArray[np.float64]
+SMALLEST = 1e-150  # count above 0 of a model; float32 values and weights of documents give larger ones
 
 
 @dataclass(eq=False, repr=False)
@@ -266,6 +267,6 @@ def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int)
     rises[starts[(starts > 0) & (starts < len(columns))] - 1] = True
     if not are_indices(columns, len(nodes)) or not rises.all():
         raise ModelError(f"a count of naive Bayes is of no class (0 to {len(nodes) - 1}, rising); train the model again.")
-    if not all(np.isfinite(part.sum()) and (part >= 0).all() for part in (counts, weight)):
+    if not all(np.isfinite(part.sum()) and ((part == 0) | (part >= SMALLEST)).all() for part in (counts, weight)):
         raise ModelError("the counts of naive Bayes are not all finite numbers of 0 and more; train the model again.")
     return csr_array((counts, columns, offsets), shape=(n_words, len(nodes)))
