@@ -267,7 +267,7 @@ def test_encodings_are_detected_and_told(capsys, tmp_path):
     for encoding in ("cp1252", "utf-16", "utf-16-be", "utf-8-sig"):
         (tmp_path / "d.csv").write_bytes(rows.encode(encoding))
         for command in (
-            ("train", tmp_path / "d.csv", "--model", tmp_path / "m"),
+            ("train", tmp_path / "d.csv", "--model", tmp_path / "m", "--force"),
             ("predict", tmp_path / "m", tmp_path / "d.csv"),
         ):
             code, _, err = ramify(capsys, *command)

@@ -56,6 +56,10 @@ def files(tmp_path_factory):
     lines = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
     for name in ("docs", "train", "test"):
         (folder / f"{name}.jsonl").write_text(lines)
+    (folder / "annotated.json").write_text(json.dumps([{"text": text, "label": label} for text, label in rows[:8]]))
+    concepts = "".join(f':{name} a skos:Concept ; skos:prefLabel "{name}"@de .\n' for name in ("Tee", "Brot"))
+    prefixes = "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n@prefix : <http://example.org/> .\n"
+    (folder / "thesaurus.ttl").write_text(prefixes + concepts)
     topics = [f"topic{k}" for k in range(14)]
     (folder / "news.jsonl").write_text(
         "".join(

@@ -100,7 +100,7 @@ def test_evaluating_on_parts_is_evaluating_on_the_whole(capsys, data):
 
 def test_predicting_says_what_was_done(capsys, data):
     ramify(capsys, "train", data / "parts", "--model", data / "model")
-    write(data / "parts" / "part-6.csv", [("parcel late", ""), ("", "")])
+    write(data / "parts" / "part-6.csv", [("parcel late", ""), ("", "TV > Sound")])
     code, out, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "predictions")
     assert (code, out) == (0, "")
     assert "1 row could not be classified; the column 'problem' has the reason. The first: " in err

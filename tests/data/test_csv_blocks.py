@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from oracles.csv_rows import read_rows
 
 from ramify.data import csv_blocks, limits, read_corpus
+from ramify.data.corpus import BadRow
 from ramify.data.csv_blocks import RowBlock, stream_blocks
 from ramify.data.csv_tables import decoded_lines, read_csv
 from ramify.errors import DataError
@@ -20,6 +21,11 @@ BODIES = st.text(alphabet='ab,"\n\r é€\ufeff', max_size=60)
 PLAIN = st.lists(st.tuples(st.text(alphabet='a,"\né'), st.sampled_from(["x", "y > z"])), max_size=8)
 
 
+def without_empty(rows):
+    """The rows that have something in them; blocks leave out the others."""
+    return [(line, row) for line, row in rows if isinstance(row, BadRow) or any(row.values())]
+
+
 def flat(path, encoding, wanted):
     """All rows, and the error that ends them, if one does."""
     found = []
@@ -27,8 +33,8 @@ def flat(path, encoding, wanted):
         for item in stream_blocks(path, encoding, wanted):
             found += item.rows() if isinstance(item, RowBlock) else [item]
     except DataError as error:
-        return found, str(error)
-    return found, None
+        return without_empty(found), str(error)
+    return without_empty(found), None
 
 
 def one_by_one(path, encoding):
@@ -37,8 +43,8 @@ def one_by_one(path, encoding):
         for item in read_csv(path, decoded_lines(path, encoding), encoding)[1]:
             found.append(item)
     except DataError as error:
-        return found, str(error)
-    return found, None
+        return without_empty(found), str(error)
+    return without_empty(found), None
 
 
 @given(BODIES, st.integers(1, 30), st.sampled_from(["utf-8", "utf-16", "cp1252", "utf-8-sig"]), st.booleans())

@@ -60,7 +60,7 @@ def test_without_the_reader_the_sentence_names_what_to_install(long_sheet, monke
 
 
 def test_a_process_that_breaks_off_is_an_error_and_no_short_table(long_sheet, monkeypatch):
-    monkeypatch.setattr(spreadsheets, "SECONDS", 0)
+    monkeypatch.setattr(spreadsheets, "LIMITS", spreadsheets.SheetLimits(seconds=0))
     with pytest.raises(DataError, match="needs more memory or time than a spreadsheet of its size may take"):
         read_corpus(long_sheet)
 

@@ -436,7 +436,7 @@ def out_of_range(copy, name, value):
         lambda m: m.metadata["learner"]["parameters"].update(alpha=10**400),
         lambda m: m.metadata["labels"].update(integers=True),
         lambda m: m.metadata["figures"].update(columns={"label": 5}),
-        lambda m: m.metadata["figures"].update(columns={"text": ["x"]}),
+        lambda m: m.metadata["figures"].update(columns={"text": [3]}),
         lambda m: m.metadata["figures"].update(evaluation=3),
         lambda m: out_of_range(m, "learner.counts", np.nan),
         lambda m: m.metadata["labels"].update(style="evil"),

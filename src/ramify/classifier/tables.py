@@ -7,7 +7,7 @@ from typing import Any
 
 from ramify.data import read_corpus
 from ramify.data.columns import text_columns
-from ramify.data.frames import SOURCE, column_names, library_of, like_frame, stream_frame
+from ramify.data.frames import SOURCE, column_names, library_of, like_frame, raw_names, stream_frame
 
 SAMPLE = 100  # rows that tell texts from numbers
 PREDICTED = "predicted"  # the column of predictions
@@ -19,7 +19,7 @@ def is_text_table(given: Any) -> bool:
     >>> is_text_table({"body": ["late parcel"], "price": [3]}), is_text_table({"price": [3]}), is_text_table(["text"])
     (True, False, False)
     """
-    if library_of(given) is None:
+    if library_of(given) is None or not all(isinstance(name, str) for name in raw_names(given)):
         return False
     names = column_names(given)
     return any(isinstance(cell, str) for _, row in islice(stream_frame(given, names), SAMPLE) for cell in row.values())

@@ -47,7 +47,10 @@ Items = Iterator[RowBlock | tuple[int, Row | BadRow]]
 
 
 def stream_blocks(path: Path, encoding: str, wanted: Sequence[str]) -> Items:
-    """The rows of a CSV file in their order: blocks of plain ones, and others one by one. wanted: columns of the blocks."""
+    """The rows of a CSV file in their order: blocks of plain ones, and others one by one.
+
+    wanted: columns of the blocks. Rows of several cells that are all empty are left out of blocks.
+    """
     layout, _ = csv_layout(path, decoded_lines(path, encoding), encoding)
     numbers = np.asarray([layout.columns.index(name) for name in wanted], dtype=np.int32)
     delimiter, width = layout.delimiter.encode(), len(layout.columns)

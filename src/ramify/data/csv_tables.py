@@ -131,8 +131,6 @@ def csv_rows(path: Path, lines: Iterator[tuple[int, str]], layout: CsvLayout, en
                 ) from None
             yield start, BadRow(source, start, str(error))
             continue
-        if len(cells) > 1 and not any(cells):  # below or between rows, as Excel writes them
-            continue
         while len(cells) > len(columns) and not cells[-1]:  # empty cells beside the table
             cells.pop()
         row, fits = dict(zip(columns, cells, strict=False)), len(cells) == len(columns)

@@ -264,6 +264,10 @@ class RowCollector:
         found = self.columns.read_text(row)
         reason = why_not_text(found) or reason
         if reason is not None:
+            if len(row) > 1 and all(
+                value == "" for value in row.values()
+            ):  # an empty row below or between others, as Excel writes them
+                return None
             self._count(BAD_ROW_SIZE)
             self.bad.append(BadRow(source, line, reason))
             return None

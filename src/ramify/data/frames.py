@@ -28,7 +28,8 @@ class Frame(metaclass=_FrameKind):
 def library_of(value: Any) -> str | None:
     """pandas, polars, pyarrow, datasets or dict for a table with columns; None for anything else."""
     if isinstance(value, Mapping):
-        is_table = bool(value) and all(isinstance(name, str) for name in value) and all(map(_is_column, value.values()))
+        is_table = type(value).__module__.partition(".")[0] != "scipy" and len(value) > 0
+        is_table = is_table and all(isinstance(name, str) for name in value) and all(map(_is_column, value.values()))
         return "dict" if is_table else None
     library = type(value).__module__.partition(".")[0]
     has_columns = hasattr(value, "columns") or hasattr(value, "column_names")
@@ -37,18 +38,23 @@ def library_of(value: Any) -> str | None:
 
 def refuse_splits(value: Any) -> None:
     """Refuse a collection of tables, such as the splits of a data set, with their names."""
-    if isinstance(value, Mapping) and value and all(library_of(each) is not None for each in value.values()):
+    if isinstance(value, dict) and value and all(library_of(each) is not None for each in value.values()):
         first = next(iter(value))
         raise InputError(
             f"there are {len(value)} tables: {', '.join(map(repr, value))}; give one of them, such as [{first!r}]."
         )
 
 
-def column_names(frame: Any) -> list[str]:
-    """The columns; refuses names that are no strings, and those that come twice."""
+def raw_names(frame: Any) -> list[Any]:
+    """The columns, as the table names them."""
     if library_of(frame) == "dict":
         return list(frame)
-    names = list(frame.column_names) if hasattr(frame, "column_names") else list(frame.columns)
+    return list(frame.column_names) if hasattr(frame, "column_names") else list(frame.columns)
+
+
+def column_names(frame: Any) -> list[str]:
+    """The columns; refuses names that are no strings, and those that come twice."""
+    names = raw_names(frame)
     if odd := [name for name in names if not isinstance(name, str)]:
         raise DataError(f"column {str(odd[0])[:40]!r} of the table has no string as its name; rename it.")
     if len(set(names)) < len(names):

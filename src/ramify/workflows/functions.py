@@ -13,7 +13,7 @@ from typing import Any, overload
 
 from scipy.sparse import issparse
 
-from ramify.arguments import as_path, check_kind, describe, sized_entries
+from ramify.arguments import as_path, check_flag, check_kind, describe, sized_entries
 from ramify.classifier import make_rule
 from ramify.classifier.loading import load
 from ramify.classifier.text_classifier import TextClassifier
@@ -21,6 +21,7 @@ from ramify.data import Corpus
 from ramify.data.frames import Frame
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, suggest
+from ramify.features.base import check_fitted
 from ramify.metrics import Report
 from ramify.metrics.hierarchical import Costs
 from ramify.metrics.significance import Correction
@@ -78,6 +79,7 @@ def as_data(data: Any, texts: Any, labels: Any) -> Any:
 def as_classifier(model: Model) -> TextClassifier:
     """A classifier, loaded if it is given by its directory."""
     if isinstance(model, TextClassifier):
+        check_fitted(model)
         return model
     check_kind(model, (str, Path), "the model", "a TextClassifier, or the directory of a model")
     return load(model)
@@ -175,6 +177,7 @@ def train(
     <TrainResult: nb trained on 2,464 documents; micro F1 0.397 on 1,053 others>
     """
     wanted = train_options(settings, options)
+    check_flag(overwrite, "overwrite")
     if model is not None:
         refuse_existing(as_path(model, "model"), overwrite)
     return train_on(as_data(data, texts, labels), wanted, model)
@@ -376,6 +379,7 @@ def update(
     >>> ramify.update(before, ramify.Taxonomy.from_paths(["food/fruit/apple", "food/fruit/pear", "drink/tea"]))
     <UpdateResult: 3 documents, 2 relabelled; 2 moved, 1 added>
     """
+    check_flag(overwrite, "overwrite")
     documents = None if data is None and texts is None and labels is None else as_data(data, texts, labels)
     boosting = {name: settings.pop(name) for name in ("rounds", "select_rounds", "n_jobs") if name in settings}
     reading = train_options(settings).read
@@ -386,6 +390,7 @@ def update(
         return update_model(classifier, UpdateOptions(documents, taxonomy, table, read=reading, **boosting), to)
     if to is not None or boosting:
         raise InputError(f"{'to' if to is not None else next(iter(boosting))} is for a saved model; give its directory.")
+    check_fitted(classifier)
     old, new = classifier.taxonomy_, None if taxonomy is None else as_taxonomy(taxonomy)
     if isinstance(reassignments, (str, Path)):
         reassignments = read_reassignments(reassignments, old, new or old)
