@@ -66,6 +66,13 @@ def test_long_cells_of_digits_are_looked_at_once():
     assert found(rows) == (("words",), ("kind",))
 
 
+def test_texts_with_an_arrow_in_them_are_no_paths():
+    rows = [
+        {"title": f"bound {k} holds for p > {k} and all q" if k % 3 else f"about {k}", "group": f"g{k % 4}"} for k in range(40)
+    ]
+    assert found(rows) == (("title",), ("group",))
+
+
 def test_texts_that_repeat_are_still_texts():
     rows = rows_of(what=["late parcel", "no sound"] * 3, kind=["a", "b"] * 3)
     assert found(rows) == (("what",), ("kind",))

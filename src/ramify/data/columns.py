@@ -19,6 +19,7 @@ from ramify.taxonomy import ARROW, find_separator
 
 OPTIONAL_TEXT = (str, NoneType)
 SHORT_LABEL = 80  # characters; longer cells are texts
+FEW_PATHS = 10  # cells in which the first parts of paths may be different
 LONG_TEXT = 20  # characters on average; two columns with so long texts may both be meant
 SHOWN = 60  # characters of an example
 
@@ -333,9 +334,13 @@ def _paths(names: Sequence[str], sample: Sequence[Row]) -> list[str]:
 
 
 def _are_paths(cells: Sequence[str]) -> bool:
+    """Whether most cells have an arrow between parts, and the first parts repeat; a text may have an arrow, too."""
     separator = find_separator(cells)
-    most = max(map(len, cells))
-    return separator is not None and separator.strip() in ("›", "»", ">", "::") and most <= 4 * SHORT_LABEL
+    if separator is None or separator.strip() not in ("›", "»", ">", "::") or max(map(len, cells)) > 4 * SHORT_LABEL:
+        return False
+    paths = [cell.split(separator) for cell in cells if separator in cell]
+    repeat = len(cells) < FEW_PATHS or 2 * len({path[0].strip() for path in paths}) <= len(paths)
+    return 2 * len(paths) >= len(cells) and repeat
 
 
 def _repeated(names: Sequence[str], sample: Sequence[Row]) -> list[str]:
