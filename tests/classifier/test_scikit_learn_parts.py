@@ -1,6 +1,8 @@
 """Transformers and classifiers of scikit-learn as parts of a classifier, and what a model file may hold of them."""
 
 import sys
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pytest
@@ -173,6 +175,14 @@ def test_an_unsafe_type_in_a_file_is_refused_before_anything_is_made():
 def test_damaged_bytes_are_refused(stored):
     with pytest.raises(ModelError, match="train the model again"):
         load_estimator(stored)
+
+
+def test_an_archive_that_unpacks_to_more_than_it_has_is_refused():
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", " " * 10_000_000)
+    with pytest.raises(ModelError, match="its archive is packed"):
+        load_estimator(np.frombuffer(packed.getvalue(), dtype=np.uint8))
 
 
 def test_a_part_of_another_kind_is_refused(tmp_path):

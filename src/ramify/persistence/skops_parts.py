@@ -7,7 +7,9 @@ them plain Python. Trees and neighbour indexes are not among them: their compile
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +58,7 @@ def load_estimator(stored: NDArray[Any]) -> Any:
         raise ModelError("the parts of scikit-learn are not bytes; train the model again.")
     data = stored.tobytes()
     try:
+        _refuse_packed(data)
         unsafe = _unsafe_types(io, data)
         if not unsafe:
             return io.loads(data, trusted=sorted(SAFE))
@@ -63,6 +66,13 @@ def load_estimator(stored: NDArray[Any]) -> Any:
         found = f"{type(error).__name__}: {error!s:.120}"
         raise ModelError(f"the parts of scikit-learn cannot be read ({found}); train the model again.") from None
     raise ModelError(f"the model holds {', '.join(unsafe[:3])}, which is not safe to load; train it without.")
+
+
+def _refuse_packed(data: bytes) -> None:
+    """Refuse an archive that unpacks to more than it has; skops packs nothing when it writes."""
+    with ZipFile(BytesIO(data)) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > len(data):
+            raise ValueError("its archive is packed")
 
 
 def _unsafe_types(io: Any, data: bytes) -> list[str]:
