@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -14,6 +16,17 @@ hypothesis.settings.register_profile("ramify", deadline=None, max_examples=150, 
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=3000, print_blob=True)
 hypothesis.settings.register_profile("brief", deadline=None, max_examples=15, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ramify"))
+
+
+@pytest.fixture(autouse=True)
+def own_logs() -> Iterator[None]:
+    """Handlers that a test sets write to streams that are closed after it."""
+    loggers = [logging.getLogger(name) for name in ("ramify", "uvicorn")]
+    before = [(each, each.handlers, each.propagate, each.level) for each in loggers]
+    yield
+    for each, handlers, propagate, level in before:
+        each.handlers, each.propagate = handlers, propagate
+        each.setLevel(level)
 
 
 def pytest_collection_finish() -> None:

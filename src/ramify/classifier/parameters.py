@@ -6,6 +6,7 @@ A part that the user gave has parameters of its own. Those of the system's parts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,8 @@ def _all_rule_params() -> set[str]:
 def _refuse(classifier: TextClassifier, name: str, word: str, known: Iterable[str], prefix: str) -> str:
     listed = [each for each in dict.fromkeys(known) if "__" not in each]
     found = f"{name!r} is not a parameter of TextClassifier({classifier.system!r})"
-    meant = suggest(prefix + word, [prefix + each for each in listed])
+    meant = re.sub(r"'(\w+)'", rf"'{prefix}\1'", suggest(word, listed))
+    meant = meant or suggest(prefix + word, [prefix + each for each in listed])  # of a word that is too short to compare
     shown = ", ".join(prefix + each for each in listed) or "none"
     raise InputError(f"{found}.{meant}" if meant else f"{found}; there are {shown}.")
 
