@@ -123,6 +123,12 @@ def test_rows_come_in_blocks_and_missing_cells_are_none(make, monkeypatch):
     assert rows == [(i + 1, {"category": LABELS[i], "id": i}) for i in range(40)]
 
 
+def test_classes_that_a_data_set_numbers_are_read_by_name():
+    made = Dataset({"text": BODIES[:4], "label": [1, 0, -1, 1]})
+    made.features = {"text": None, "label": type("ClassLabel", (), {"names": ["tea", "tv"]})()}
+    assert read_corpus(made).labels == [["tv"], ["tea"], [], ["tv"]]
+
+
 def test_what_is_no_table_is_none():
     for other in (None, "text", ["a"], {}, {"a": 1}, pandas.Series(["a"]), polars.Series(["a"]), {"a": "text"}):
         assert not isinstance(other, Frame)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ramify.data.class_names import class_names_of, name_classes
 from ramify.data.csv_tables import Row
 from ramify.errors import DataError, InputError
 
@@ -125,6 +126,8 @@ def _cells(frame: Any, name: str, start: int, stop: int) -> list[Any]:
         cells = frame.column(name).slice(start, stop - start).to_pylist()
     else:
         cells = list(frame[start:stop][name])
+        if (names := class_names_of(frame, name)) is not None:
+            return [name_classes(cell, names) for cell in cells]
     return [None if _is_nan(cell) else cell for cell in cells]
 
 
